@@ -118,7 +118,8 @@ const shape = {
     min: 50,
   }),
   hintChoice: setting.oneOf('BACKTALK_JUDGE_HINT_CHOICE', hintChoices, {
-    description: 'Which of several accepted hints a judged turn carries.',
+    description:
+      'Which of several accepted hints teaches; overlap: the one under which the likeliest tokens of teacher and policy agree most, found in the step.',
     default: 'longest',
   }),
   atLeastOne: setting.oneOf('BACKTALK_JUDGE_AT_LEAST_ONE', atLeastOneRules, {

@@ -27,6 +27,33 @@ const untilPutOff = (trainer: Trainer, code: string, times: number) =>
   });
 
 describe('the prompts of a step', () => {
+  it('a turn with several hints is rendered with each, in the order in which the worker names them', async () => {
+    rig = await TrainerRig.start({ environment, worker: { hintChosen: () => 2 } });
+    rig.engine.settings.tokenizeFails = (body) => (JSON.stringify(body).includes('Be terse.') ? 400 : undefined);
+    await rig.startTrainer();
+    const otherHints = ['Be terse.', 'Be short.'];
+    await rig.say({ turn: 'one', hint: 'Be brief.', judged: { otherHints } });
+    await rig.say({ turn: 'two', hint: 'Say less.' });
+    const [version] = await rig.untilVersions(1);
+    const [one, two] = rig.worker.steps[0]?.request.samples ?? [];
+    const asked = (turn: string, hint: string) => fakePromptIds([{ role: 'user', content: `${turn}?\n\n${hint}` }]);
+    expect(one?.teacherPromptIds).toEqual(asked('one', 'Be brief.'));
+    expect(one?.otherTeacherPrompts).toEqual([{ ids: [] }, { ids: asked('one', 'Be short.') }]);
+    expect(two?.otherTeacherPrompts).toEqual([]);
+    expect((await rig.batches())[0]?.samples[0]).toMatchObject({ hindsight: 'Be brief.', otherHindsights: otherHints });
+    expect(version?.report?.samples.map(({ hintChosen }) => hintChosen)).toEqual([2, 2]);
+  });
+
+  it('nothing is chosen beside a lesson that says what the hint does', async () => {
+    rig = await TrainerRig.start({ environment });
+    await rig.startTrainer();
+    const judged = { otherHints: ['Be short.'] };
+    for (const turn of ['one', 'two']) await rig.say({ turn, hint: 'Be brief.', stands: true, judged });
+    await rig.untilVersions(1);
+    expect((await rig.batches())[0]?.samples).toMatchObject([{ otherHindsights: [] }, { otherHindsights: [] }]);
+    expect(rig.worker.steps[0]?.request.samples.map((sample) => sample.otherTeacherPrompts)).toEqual([[], []]);
+  });
+
   it('a turn is rendered with the messages, tools and template arguments of its request', async () => {
     rig = await TrainerRig.start({ environment });
     const heard: unknown[] = [];

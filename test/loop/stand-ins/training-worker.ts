@@ -146,6 +146,7 @@ export class StandInTrainingWorker {
       staleness: 0.01,
       gradientShare: 1 / request.samples.length,
       answerReplaced: at === 0,
+      hintChosen: 0,
       divergence: teacherPromptIds.length === 0 ? 0 : 8,
     }));
     return {

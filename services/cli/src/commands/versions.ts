@@ -115,7 +115,8 @@ async function explainSample(reader: FactReader, sample: BatchSample, trained: W
     verdict: sample.verdict,
     effective: sample.effective,
     ...words,
-    hint: judgement?.hint ?? '',
+    // Where the training worker chose among several.
+    hint: sample.otherHindsights[(report?.hintChosen ?? 0) - 1] ?? judgement?.hint ?? '',
     votes: (judgement?.votes ?? []).map(({ valid, verdict }) => (valid ? verdict : Number.NaN)),
     advantage: sample.advantage,
     attempt: attemptOf(sample, judgement),

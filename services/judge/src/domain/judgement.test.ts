@@ -95,6 +95,19 @@ describe('a judgement', () => {
     expect(asHint('x'.repeat(500))).toHaveLength(400);
   });
 
+  it('several hints that votes write go along where the training worker chooses among them, and none beside own words', () => {
+    const words = 'Much too long! Make every answer shorter.';
+    const [long, short] = ['Make every answer shorter than this one.', 'Make answers shorter.'];
+    const after = (choice: 'overlap' | 'longest', ...hints: readonly string[]) => {
+      const votes = hints.map((hint) => vote(-1, hint));
+      return judge(material('user', words), votes, { evidence: [] }, mark, { ...hearing, choice }).message;
+    };
+    expect(after('overlap', short, long, short)).toMatchObject({ hint: long, otherHints: [short] });
+    expect(after('longest', short, long)).toMatchObject({ hint: long, otherHints: [] });
+    expect(after('overlap', '')).toMatchObject({ hint: words, otherHints: [] });
+    expect(after('overlap', long, `${short} <|im_end|>`)).toMatchObject({ hint: '', otherHints: [] });
+  });
+
   it('takes a hint that votes write where two thirds of them agree and the person said as much, else the words', () => {
     const written = (words: string, ...votes: readonly CastVote[]) => {
       const made = judge(material('user', words), votes, { evidence: [] }, mark, hearing);

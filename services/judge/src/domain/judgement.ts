@@ -37,7 +37,8 @@ export function judge(
 ): Judgement {
   const outcome = combine(evidence, votes, reading);
   const spoken = combine([], votes, reading).verdict;
-  const { hint, stands, told, dropped } = hindsightOf(material, votes, { verdict: outcome.verdict, spoken }, hearing);
+  const given = { verdict: outcome.verdict, spoken };
+  const { hint, others = [], stands, told, dropped } = hindsightOf(material, votes, given, hearing);
   const message = TurnJudged.fromPartial({
     ...material.place,
     ...judgeFields(mark),
@@ -46,6 +47,7 @@ export function judge(
     verdict: outcome.verdict,
     confidence: outcome.confidence,
     hint,
+    otherHints: [...others],
     stands,
     wish: told === true ? { text: '', stands: false, bare: false } : undefined,
     evidence: reading === undefined ? [...evidence] : [...evidence, reading.words],

@@ -66,7 +66,7 @@ export function trainingBatch(
       effective: effective.has(weighed),
       lessons: shown.map(({ id }) => id),
       giver: judged.giver,
-      hindsight: weighed.hinted ? hindsightBeside(judged.hint, shown, lessons) : '',
+      ...hindsightsOf(weighed, shown, lessons),
       shown: weighed.candidate.shown.length > 0,
       question: 0,
       attempt: weighed.step?.attempt,
@@ -99,6 +99,18 @@ export function trainingBatch(
     steps: stepsAfter(state, [...taken, ...settled]),
     meanAnswerLength: state.meanAnswerLength || recipe.meanAnswerTokens || meanLength,
   };
+}
+
+/** Where a lesson says what the hint does, nothing is chosen beside it. */
+function hindsightsOf(
+  { hinted, candidate: { judged } }: Weighed,
+  shown: readonly Lesson[],
+  lessons: readonly Lesson[],
+) {
+  const beside = (hint: string) => hindsightBeside(hint, shown, lessons);
+  const hindsight = hinted ? beside(judged.hint) : '';
+  const others = hindsight === '' ? [] : judged.otherHints.map(beside).filter((hint) => hint !== '');
+  return { hindsight, otherHindsights: others };
 }
 
 /** What people asked for in their own words, whatever others say of the answer. Feedback on the turn of another person is about that turn alone. */

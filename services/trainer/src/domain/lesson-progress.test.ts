@@ -23,6 +23,7 @@ const report = (turn: string, shape: { dropped?: string; divergence?: number } =
   staleness: 0,
   gradientShare: 0,
   answerReplaced: false,
+  hintChosen: 0,
   ...shape,
 });
 /** What a version's answers show: `share` of an effect of so many nats. */

@@ -97,6 +97,7 @@ export function rehearsedSamples(
     lessons: shown.map(({ id }) => id),
     giver: '',
     hindsight: '',
+    otherHindsights: [],
     shown: true,
     attempt: undefined,
     question: ((version * count + at) % rehearsalQuestions.length) + 1,

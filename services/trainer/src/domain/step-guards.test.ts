@@ -14,6 +14,7 @@ function guardsOf(measurements: Record<string, number>, dropped: readonly string
     staleness: 0,
     gradientShare: 0,
     answerReplaced: false,
+    hintChosen: 0,
   }));
   const hints: Readonly<Record<string, object>> = { t2: { hindsight: 'A word about it.' }, t3: {} };
   const batch = {

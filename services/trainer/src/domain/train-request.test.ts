@@ -43,7 +43,7 @@ function source(turn: string, shape = {}, untaught: Untaught = ''): [string, Bui
   const sample =
     taken === undefined
       ? 'missing'
-      : trainSample(taken, { facts }, { plain: [7, 9], teacher: untaught === '' ? [7, 8, 9] : [] });
+      : trainSample(taken, { facts }, { plain: [7, 9], teacher: untaught === '' ? [7, 8, 9] : [], others: [] });
   return [turn, typeof sample === 'string' ? sample : { sample, untaught }];
 }
 
@@ -80,7 +80,7 @@ describe('the request of a step', () => {
     const made = (verdict: number) => {
       const facts = { opened: undefined, completed: completedTurn({ turn: 'a', shown }), continued: undefined };
       const sample = BatchClosed.fromPartial({ samples: [{ turn: 'a', verdict }] }).samples[0];
-      return sample && trainSample(sample, { facts }, { plain: [1], teacher: [1, 2] });
+      return sample && trainSample(sample, { facts }, { plain: [1], teacher: [1, 2], others: [] });
     };
     const { answerIds, logprobs } = completedTurn({ turn: 'a' });
     expect(made(1)).toMatchObject({ promptIds: [1], answerIds, logprobs, shown: true });
@@ -100,6 +100,7 @@ describe('the request of a step', () => {
         staleness: 0,
         gradientShare: 0,
         answerReplaced: false,
+        hintChosen: 0,
       })),
     });
     const named = (...dropped: readonly string[]) =>

@@ -94,12 +94,14 @@ export interface Prompts {
   readonly plain: readonly number[];
   /** With the hints in it; empty where the sample has no teacher. */
   readonly teacher: readonly number[];
+  /** With other hints in it; empty where it cannot be had. */
+  readonly others: readonly (readonly number[])[];
 }
 
 export function trainSample(
   sample: BatchSample,
   { facts: { completed } }: Pick<SampleSource, 'facts'>,
-  { plain, teacher }: Prompts,
+  { plain, teacher, others }: Prompts,
 ): TrainSample | LeftOut {
   if (completed === undefined) return 'missing';
   const shown = completed.shown !== undefined;
@@ -114,6 +116,7 @@ export function trainSample(
     advantage: sample.advantage,
     cut: isCut(completed),
     teacherPromptIds: [...teacher],
+    otherTeacherPrompts: others.map((ids) => ({ ids: [...ids] })),
     shown,
   });
 }
@@ -121,7 +124,10 @@ export function trainSample(
 /** As answers are sampled where a request names no other. */
 const rehearsalTemperature = 0.8;
 
-export function rehearsedSample({ turn }: BatchSample, { plain, teacher }: Prompts): TrainSample {
+export function rehearsedSample(
+  { turn }: BatchSample,
+  { plain, teacher }: Pick<Prompts, 'plain' | 'teacher'>,
+): TrainSample {
   return TrainSample.fromPartial({
     turn,
     promptIds: [...plain],

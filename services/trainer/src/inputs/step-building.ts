@@ -106,8 +106,12 @@ async function buildSample(
   const given = plan.training.method === 'binary' ? [] : hintsOf(batch, sample);
   const hints = harmlessHints(given, base.controlTokens);
   if (hints.length < given.length) events.hintsRefused(batch.policy, given.length - hints.length);
-  const captured = { plain: source.facts.completed?.promptIds ?? [], teacher: [] };
-  const prompts = hints.length === 0 ? captured : await promptsOf(source, hints, plan.training.hintPlace, render);
+  const captured = { plain: source.facts.completed?.promptIds ?? [], teacher: [], others: [] };
+  const others = sample.otherHindsights.map((hindsight) =>
+    harmlessHints(hintsOf(batch, { ...sample, hindsight }), base.controlTokens),
+  );
+  const prompts =
+    hints.length === 0 ? captured : await promptsOf(source, { hints, others }, plan.training.hintPlace, render);
   const made = trainSample(sample, source, typeof prompts === 'string' ? captured : prompts);
   if (typeof made === 'string') return made;
   if (typeof prompts === 'string') return { sample: made, untaught: prompts };
@@ -132,10 +136,16 @@ async function buildRehearsal(
   return { sample: rehearsedSample(sample, { plain, teacher }), untaught: '' };
 }
 
+interface Shown {
+  readonly hints: readonly string[];
+  /** What may be shown instead of them. */
+  readonly others: readonly (readonly string[])[];
+}
+
 /** A reason where engines do not render the request as it was captured, or end on it. */
 async function promptsOf(
   { facts: { completed }, messages, tools, templateArguments, humanMessage }: SampleSource,
-  hints: readonly string[],
+  { hints, others }: Shown,
   place: string,
   render: Render,
 ): Promise<Prompts | Untaught> {
@@ -152,8 +162,16 @@ async function promptsOf(
   if (!isDeepStrictEqual(captured, completed?.promptIds)) return 'template_mismatch';
   const plain = shown === undefined ? captured : await rendered(messages);
   if (typeof plain === 'string') return plain;
-  const teacher = await rendered(hintedMessages(messages, hints, place, humanMessage));
-  return typeof teacher === 'string' ? teacher : { plain, teacher };
+  const taught = (shown: readonly string[]) => rendered(hintedMessages(messages, shown, place, humanMessage));
+  const teacher = await taught(hints);
+  if (typeof teacher === 'string') return teacher;
+  const instead: (readonly number[])[] = [];
+  for (const other of others) {
+    const ids = other.length < hints.length ? [] : await taught(other);
+    // In its place all the same: which one is taken is said by number.
+    instead.push(typeof ids === 'string' ? [] : ids);
+  }
+  return { plain, teacher, others: instead };
 }
 
 /** What engines refuse with the lessons in it is asked without them: then every answer is held against the base alone. */

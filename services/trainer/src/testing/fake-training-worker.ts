@@ -35,6 +35,8 @@ export interface FakeTrainingWorkerOptions {
   readonly measurements?: (request: TrainRequest) => Readonly<Record<string, number>>;
   /** Why a sample is reported as dropped; empty where it was trained on. */
   readonly dropped?: (turn: string) => string;
+  /** Which of its hints a sample is reported to be taught with. */
+  readonly hintChosen?: () => number;
 }
 
 type CallContext = object;
@@ -147,7 +149,7 @@ export class FakeTrainingWorker {
 
   private resultOf({ request }: FakeStep): TrainResult {
     const bytes = TrainRequest.encode({ ...request, call: this.salt }).finish();
-    const { divergence = () => 8, measurements = () => ({}), dropped = () => '' } = this.options;
+    const { divergence = () => 8, measurements = () => ({}), dropped = () => '', hintChosen = () => 0 } = this.options;
     const samples: SampleReport[] = request.samples.map(({ turn, teacherPromptIds }) => ({
       turn,
       dropped: dropped(turn),
@@ -155,6 +157,7 @@ export class FakeTrainingWorker {
       staleness: 0.01,
       gradientShare: 1 / request.samples.length,
       answerReplaced: false,
+      hintChosen: hintChosen(),
     }));
     const made = {
       adapter: [this.make('adapter_model.safetensors', bytes), this.make('adapter_config.json', bytes)],

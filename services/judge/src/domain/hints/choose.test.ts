@@ -9,26 +9,30 @@ const hints = [
 ];
 
 describe('chooseHint', () => {
-  it('takes the longest, the shortest, or the one that the others agree with', () => {
-    expect(chooseHint(hints, '', 'longest')).toBe('Never use any words of more than three letters.');
-    expect(chooseHint(hints, '', 'shortest')).toBe('Answer in one sentence.');
-    expect(chooseHint(hints, '', 'overlap')).toBe('Answer in one brief sentence.');
+  it('takes the longest or the shortest', () => {
+    const longest = 'Never use any words of more than three letters.';
+    expect(chooseHint(hints, '', 'longest')).toEqual({ hint: longest, others: [] });
+    expect(chooseHint(hints, '', 'shortest')).toEqual({ hint: 'Answer in one sentence.', others: [] });
+  });
+
+  it('leaves the choice among all that are accepted to the training worker, each once, the longest first', () => {
+    const [longest = '', ...others] = hints;
+    const given = ['Be brief.', ...others, others[0] ?? '', longest];
+    expect(chooseHint(given, '', 'overlap')).toEqual({ hint: longest, others });
+    expect(chooseHint(['Be brief.'], '', 'overlap')).toEqual({ hint: '', others: [] });
   });
 
   it('accepts no hint of ten characters, no essay, and no copy of the answer', () => {
-    expect(chooseHint(['Be brief.'], '', 'longest')).toBe('');
-    expect(chooseHint(['long '.repeat(200)], '', 'longest')).toBe('');
+    expect(chooseHint(['Be brief.'], '', 'longest').hint).toBe('');
+    expect(chooseHint(['long '.repeat(200)], '', 'longest').hint).toBe('');
     expect(
-      chooseHint(
-        ['The capital of Australia is Sydney.'],
-        'Well: the capital of Australia is Sydney, a city',
-        'longest',
-      ),
+      chooseHint(['The capital of Australia is Sydney.'], 'Well: the capital of Australia is Sydney, a city', 'longest')
+        .hint,
     ).toBe('');
   });
 
   it('keeps at most three sentences, on one line', () => {
-    expect(chooseHint(['One two three.\nFour five. Six. Seven.'], '', 'longest')).toBe(
+    expect(chooseHint(['One two three.\nFour five. Six. Seven.'], '', 'longest').hint).toBe(
       'One two three. Four five. Six.',
     );
   });

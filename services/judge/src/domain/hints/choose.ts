@@ -1,5 +1,5 @@
-// Which hint a judged turn carries. In: candidates in the order of the votes, and the answer they are about. Out: one
-// hint, or none. A hint that is short, or a copy of the answer, teaches nothing.
+// Which hint a judged turn carries. In: candidates in the order of the votes, and the answer they are about. Out: one hint, or none, and the
+// others where the training worker is to choose among them. A hint that is short, or a copy of the answer, teaches nothing.
 
 export const hintChoices = ['longest', 'shortest', 'overlap'] as const;
 export type HintChoice = (typeof hintChoices)[number];
@@ -10,23 +10,26 @@ const sentencesMax = 3;
 /** Of the hint's words that stand in the answer in the same order. */
 const copiedShareMax = 0.8;
 
-export function chooseHint(candidates: readonly string[], answer: string, choice: HintChoice): string {
+export interface ChosenHint {
+  /** Empty: none is accepted. */
+  readonly hint: string;
+  /** Of the choice `overlap`, which is made where teacher and policy are: what else there is. */
+  readonly others: readonly string[];
+}
+
+export function chooseHint(candidates: readonly string[], answer: string, choice: HintChoice): ChosenHint {
   // One to three sentences, on one line.
   const tidied = candidates.map((hint) => {
     const line = hint.replaceAll(/\s+/g, ' ').trim();
     const sentences = line.split(/(?<=[.!?])\s+/);
     return sentences.slice(0, sentencesMax).join(' ');
   });
-  const accepted = tidied.filter((hint) => isAccepted(hint, answer));
+  const accepted = [...new Set(tidied.filter((hint) => isAccepted(hint, answer)))];
   const [first = '', ...rest] = accepted;
-  switch (choice) {
-    case 'longest':
-      return rest.reduce((best, hint) => (hint.length > best.length ? hint : best), first);
-    case 'shortest':
-      return rest.reduce((best, hint) => (hint.length < best.length ? hint : best), first);
-    case 'overlap':
-      return rest.reduce((best, hint) => (agreement(hint, accepted) > agreement(best, accepted) ? hint : best), first);
-  }
+  const isBetter = (hint: string, best: string) =>
+    choice === 'shortest' ? hint.length < best.length : hint.length > best.length;
+  const hint = rest.reduce((best, other) => (isBetter(other, best) ? other : best), first);
+  return { hint, others: choice === 'overlap' ? accepted.filter((other) => other !== hint) : [] };
 }
 
 function isAccepted(hint: string, answer: string): boolean {
@@ -38,16 +41,6 @@ function isAccepted(hint: string, answer: string): boolean {
   const runs = words.slice(2).map((_, at) => words.slice(at, at + 3).join(' '));
   const copied = runs.filter((run) => text.includes(` ${run} `)).length;
   return copied / runs.length <= copiedShareMax;
-}
-
-/** How many words of the others a hint holds, on average. */
-function agreement(hint: string, all: readonly string[]): number {
-  const own = new Set(wordsOf(hint));
-  const shares = all.map((other) => {
-    const words = new Set(wordsOf(other));
-    return [...words].filter((word) => own.has(word)).length / Math.max(1, words.size);
-  });
-  return shares.reduce((sum, share) => sum + share, 0) / Math.max(1, shares.length);
 }
 
 function wordsOf(text: string): string[] {

@@ -17,6 +17,8 @@ export type DropReason = (typeof dropReasons)[number];
 export interface Hindsight {
   /** Empty where there is none. */
   readonly hint: string;
+  /** What may be shown in its place. */
+  readonly others?: readonly string[];
   readonly stands: boolean;
   /** An agent told it of the person: it is no wish of theirs beyond the turn. */
   readonly told?: true;
@@ -64,11 +66,12 @@ export function hindsightOf(
   if (!isWish && standing.length === 0) return { hint: '', stands: false, dropped };
   const own = isWish ? asHint(next.userText) : asHint(standing.join(' '));
   const candidates = isAgreed ? agreeing.filter((vote) => said.includes(vote)).map(({ hint }) => hint) : [];
-  const hint = chooseHint(candidates, answer, choice) || own;
-  if (breaksTemplate([ownWords(next.text), hint])) {
+  const chosen = chooseHint(candidates, answer, choice);
+  const hint = chosen.hint || own;
+  if (breaksTemplate([ownWords(next.text), hint, ...chosen.others])) {
     return { hint: '', stands: false, dropped: [...dropped, 'template_token'] };
   }
-  return { hint, stands: hint !== '' && standing.length > 0, dropped };
+  return { hint, others: chosen.others, stands: hint !== '' && standing.length > 0, dropped };
 }
 
 /** Of a person who refused a call. */

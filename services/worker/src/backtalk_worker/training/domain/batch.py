@@ -20,6 +20,8 @@ class BatchItem:
     trained: bool
     teacher_prompt: tuple[int, ...] = ()
     """The prompt with hints; empty = no distillation term."""
+    hint_chosen: int = 0
+    """Which of the sample's prompts with hints that is: 0, or a place among the others, from 1."""
 
 
 def prepare_batch(samples: Sequence[Sample], recipe: Recipe, max_context: int, vocabulary: int) -> list[BatchItem]:

@@ -57,6 +57,8 @@ class SampleOutcome:
     """Of the squared norm of the gradient at last hidden states; all samples' are 1, or 0 where nothing pulls."""
     answer_replaced: bool = False
     """The own answer that it was trained on was given in the worker; that of its turn was a teacher's, if anything."""
+    hint_chosen: int = 0
+    """Of several prompts with hints, the one that its teacher was given; 0 = the first."""
 
 
 def gradient_shares(items: Sequence[BatchItem], gradients: Mapping[int, float]) -> dict[str, float]:
@@ -80,7 +82,8 @@ def sample_outcomes(
             dropped = (item.dropped or ("" if seen.fresh else "stale")) if seen.kept else "ratio_too_small"
             divergence, stale = seen.divergence or 0.0, staleness(seen.log_v)
         replaced = not dropped and (item.sample.anew or item.sample.shown)
-        outcomes.append(SampleOutcome(turn, dropped, divergence, stale, shares.get(turn, 0.0), replaced))
+        share = shares.get(turn, 0.0)
+        outcomes.append(SampleOutcome(turn, dropped, divergence, stale, share, replaced, item.hint_chosen))
     return outcomes
 
 

@@ -23,6 +23,8 @@ class Sample:
     cut: bool
     teacher_prompt_ids: tuple[int, ...] = ()
     """The prompt with the hints in it; empty = no distillation term."""
+    other_teacher_prompts: tuple[tuple[int, ...], ...] = ()
+    """The same with other hints, of which one may be taken instead; an empty one stands for none."""
     told: bool = False
     """An answer of the teacher itself, which no engine sampled: no reward and no KL to the base is taken of it."""
     shown: bool = False
@@ -53,7 +55,8 @@ def reason_to_drop(sample: Sample, recipe: Recipe, max_context: int, vocabulary:
     if not sample.prompt_ids or not (sample.answer_ids or sample.shown):
         return "empty"
     # Of another tokenizer: the ids that are known here would mean other words, too.
-    if max(*sample.prompt_ids, *sample.answer_ids, *sample.teacher_prompt_ids) >= vocabulary:
+    others = (i for prompt in sample.other_teacher_prompts for i in prompt)
+    if max(*sample.prompt_ids, *sample.answer_ids, *sample.teacher_prompt_ids, *others) >= vocabulary:
         return "unknown_ids"
     # Engines round: a certain token may come out a hair above 0.
     valid = all(math.isfinite(value) and value <= 1e-3 for value in sample.logprobs)

@@ -117,6 +117,7 @@ def _sample(sample: training_pb2.TrainSample) -> Sample:
         advantage=sample.advantage,
         cut=sample.cut,
         teacher_prompt_ids=tuple(sample.teacher_prompt_ids),
+        other_teacher_prompts=tuple(tuple(prompt.ids) for prompt in sample.other_teacher_prompts),
         shown=sample.shown,
     )
 

@@ -17,6 +17,7 @@ from backtalk_worker.training.domain.batch import BatchItem, prepare_batch
 from backtalk_worker.training.domain.drawn_answers import Drawing, drawn_items
 from backtalk_worker.training.domain.frozen_states import score_answers
 from backtalk_worker.training.domain.group import ALONE, Group
+from backtalk_worker.training.domain.hint_choice import with_chosen_hints
 from backtalk_worker.training.domain.network import network_of
 from backtalk_worker.training.domain.optimizer import make_optimizer, optimizer_state, state_mismatch
 from backtalk_worker.training.domain.probes import ProbeAnswer, answer_probes
@@ -61,16 +62,14 @@ def train(
             )
 
         def answer() -> list[BatchItem]:
-            drawing = Drawing(
-                teacher,
-                order.recipe,
-                loaded.context_length,
-                loaded.end_ids,
-                order.seed,
-                TokenBudget(order.recipe.micro_batch_tokens),
-                lambda: progress("told", 0, 0, 0.0),
-            )
-            return drawn_items(drawing, items)
+            recipe, context = order.recipe, loaded.context_length
+            budget = TokenBudget(recipe.micro_batch_tokens)
+
+            def tick() -> None:
+                progress("told", 0, 0, 0.0)
+
+            taught = with_chosen_hints(teacher, items, recipe.top_k, context, budget, tick)
+            return drawn_items(Drawing(teacher, recipe, context, loaded.end_ids, order.seed, budget, tick), taught)
 
         optimizer, was_restored, teacher = group.apart(load)
         # Processes that hold the base alone may round otherwise: what rank 0 has is what all train on.
