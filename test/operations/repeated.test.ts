@@ -26,10 +26,12 @@ const batches = async () => (await book.read()).batches.map(({ message }) => mes
 const training = async () => (await batches()).filter(({ samples }) => samples.length > 0);
 const usersOf = (samples: readonly { readonly user: string }[]) => [...new Set(samples.map(({ user }) => user))];
 
-/** Turns of a person that these batches take a reward of, whatever becomes of lessons. */
+/** Turns of a person that these batches take a reward of, whatever becomes of lessons; what was judged anew may be left out. */
 function rewarded(person: string, of: readonly BatchClosed[]): string[] {
   const samples = of.flatMap((batch) => batch.samples);
-  return samples.filter(({ user, advantage }) => user === person && advantage !== 0).map(({ turn }) => turn);
+  const isCounted = ({ user, advantage, revision }: (typeof samples)[number]) =>
+    user === person && advantage !== 0 && revision === 0;
+  return samples.filter(isCounted).map(({ turn }) => turn);
 }
 
 const turnsIn = (of: readonly BatchClosed[]) => [

@@ -62,6 +62,7 @@ describe('what it takes to forget a person', () => {
     const { log } = policy([[others], [others, own], [others]]);
     expect(forgettingOf('p', ada, log)).toMatchObject({
       learned: ['p-v3', 'p-v2'],
+      named: ['p-v2'],
       burns: ['p-v3', 'p-v2'],
       earlier: [
         { version: 'p-v1', manifest: 'm1' },
@@ -181,6 +182,9 @@ it('steps of versions that are burned for their sake are waited for until each i
     at(WeightsStaged.fromPartial({ version: name(index), stage: STAGE_BURNED, undone }));
   const staged = [...log.staged, burn(1, false), burn(2, true), burn(3, true), burn(3, false)];
   expect(notRepeatedYet({ ...log, staged })).toEqual(['p-v2', 'p-v3']);
-  const repeated = at(BatchClosed.fromPartial({ number: 9, repeats: 3 }));
-  expect(notRepeatedYet({ ...log, staged, batches: [...log.batches, repeated] })).toEqual(['p-v2']);
+  const after = (more: Partial<BatchClosed>) =>
+    notRepeatedYet({ ...log, staged, batches: [...log.batches, at(BatchClosed.fromPartial({ number: 9, ...more }))] });
+  expect(after({ repeats: 3, first: 3 })).toEqual(['p-v2']);
+  // The batch in between has left the log.
+  expect(after({ repeats: 7, first: 3 })).toEqual(['p-v2']);
 });

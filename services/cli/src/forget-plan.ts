@@ -47,6 +47,8 @@ export interface PolicyForgetting {
   readonly isNamed: boolean;
   /** Every version that learned from them, newest first. */
   readonly learned: readonly string[];
+  /** Those of them whose batch names them, and goes. */
+  readonly named: readonly string[];
   /** Those of them that answered and are not burned, newest first. */
   readonly burns: readonly string[];
   /** Versions that answered before any of those, newest first. */
@@ -96,6 +98,7 @@ export function forgettingOf(
     shared: held.filter(({ scopeUser }) => scopeUser === '').map(({ id }) => id),
     isNamed: newest !== undefined && isNaming(newest),
     learned: [...learned].toReversed(),
+    named: trained.flatMap(({ version, batch }) => (taught.has(batch) ? [version] : [])),
     burns: first < 0 ? [] : line.slice(first).toReversed(),
     earlier: line
       .slice(0, first < 0 ? line.length : first)
@@ -117,7 +120,7 @@ export function forgettingOf(
 /** Versions that are burned for the sake of something that they were taught, and whose steps are still to be taken once more without it. */
 export function notRepeatedYet({ batches, trained, staged }: PolicyLog): string[] {
   const undone = new Set(staged.flatMap(({ message }) => (message.undone ? [message.version] : [])));
-  const repeated = new Set(batches.map(({ message }) => message.repeats));
+  const repeated = new Set(batches.flatMap(({ message: { repeats, first } }) => [repeats, first]));
   return trained.flatMap(({ message: { version, batch } }) =>
     undone.has(version) && !repeated.has(batch) ? [version] : [],
   );

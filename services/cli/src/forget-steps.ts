@@ -62,16 +62,18 @@ export async function leaveLedgers(
  * @returns what may go then; undefined where the policy holds nothing of theirs
  */
 export async function settlePolicy(work: Forgetting, policy: string, asked: number): Promise<Settled | undefined> {
-  if ((await planOf(work, policy))?.isNamed === true) await untilTaken(work, policy, asked);
+  const first = await planOf(work, policy);
+  if (first !== undefined && (first.isNamed || first.burns.length > 0)) await untilTaken(work, policy, asked);
   let lost: readonly string[] | undefined;
   for (let round = 1; round <= roundsMax; round += 1) {
     let found = await planOf(work, policy);
     if (found === undefined) return undefined;
     if (isReady(found) && lost !== undefined) return { ...found, lost };
     if (isReady(found)) {
-      lost = await othersRepeated(work, policy);
+      lost = await othersRepeated(work, found);
       continue;
     }
+    lost = undefined;
     if (found.isNamed) {
       const again = await leaveLedgers(work, [policy], [found]);
       await untilTaken(work, policy, again.get(policy) ?? 0);
@@ -94,11 +96,15 @@ export async function settlePolicy(work: Forgetting, policy: string, asked: numb
  * Before the batches that name them go, the trainer closes each once more with what others taught. Out: the versions whose batch it did not,
  * since learning rests.
  */
-async function othersRepeated({ tools, waitMs }: Forgetting, policy: string): Promise<readonly string[]> {
+async function othersRepeated(
+  { tools, waitMs }: Forgetting,
+  { policy, named }: PolicyForgetting,
+): Promise<readonly string[]> {
   let deadlineMs = systemClock.now() + waitMs;
   for (let before = 0; ;) {
     const log = (await policyLogs(tools, policy)).get(policy);
-    const left = log === undefined ? [] : notRepeatedYet(log);
+    // The other batches stay in the log: they are repeated whenever learning goes on.
+    const left = log === undefined ? [] : notRepeatedYet(log).filter((version) => named.includes(version));
     if (left.length === 0) return left;
     if (tools.signal.aborted) throw cliErrors.forgetPending({ why: 'it was interrupted' });
     const isPaused = await isLearningPaused(tools.broker, policy);

@@ -48,7 +48,10 @@ export function undoPlan(id: string, { batches, trained, staged }: PolicyFacts):
   const batchOf = new Map(trained.map(({ version, batch }) => [version, batch]));
   const samplesOf = (version: string) => batches.find(({ number }) => number === batchOf.get(version))?.samples ?? [];
   const line = answered(staged);
-  const first = line.findIndex((version) => samplesOf(version).some(teaches));
+  // One may answer still that was made upon a burned one: an undo that was broken off left it.
+  const parentOf = new Map(trained.map(({ version, parent }) => [version, parent]));
+  const burnt = new Set(staged.flatMap(({ version, undone }) => (undone ? [version] : [])));
+  const first = line.findIndex((version) => samplesOf(version).some(teaches) || burnt.has(parentOf.get(version) ?? ''));
   const gone = first < 1 ? [] : line.slice(first);
   const open = batches.findLast(({ samples }) => samples.length > 0);
   const isOpen = open !== undefined && isUndecided(open, { batches, trained, staged }) && open.samples.some(teaches);

@@ -316,20 +316,6 @@ describe('a rollback', () => {
     await rig.stableIs(5);
   });
 
-  it('says of each version whether it is burned since a lesson is undone, and not of those that were burned before', async () => {
-    await rig.startLoader();
-    const publisher = await rig.startPublisher();
-    await rig.release(1, 2, 3, 4);
-    await rig.rollBack(publisher);
-    await rig.undo(publisher, 'backtalk-v1');
-    const burned = (await rig.staged()).filter(({ stage }) => stage === WeightsStaged_Stage.STAGE_BURNED);
-    expect(burned.map(({ version, undone }) => [version, undone])).toEqual([
-      ['backtalk-v4', false],
-      ['backtalk-v2', true],
-      ['backtalk-v3', true],
-    ]);
-  });
-
   it('burns nothing where no engine can load the version, and says how its files are made again', async () => {
     await rig.startLoader();
     const publisher = await rig.startPublisher();

@@ -110,25 +110,64 @@ it('a step that was on its way when a lesson was undone is repeated too, and its
   expect(named).toEqual(['bob0 burned_parent', 'bob1 burned_parent']);
 });
 
-it('who teaches now comes before what is repeated', async () => {
+it('what is repeated and what is said now take turns', async () => {
   const trainer = await rig.startTrainer();
   await learnThree();
   await rig.pause(true);
   await retire(brief);
   await undo([1, 2, 3]);
   await rig.correct(2, { name: 'new', user: 'bob', hint: kind });
-  await until(async () => (await rig.metric(trainer, /turns_pending\{.*kind="effective"/)) === 2);
+  await rig.correct(2, { name: 'newer', user: 'bob', hint: kind });
+  await until(async () => (await rig.metric(trainer, /turns_pending\{.*kind="effective"/)) === 4);
   await rig.pause(false);
-  for (const made of [4, 5, 6]) await serve(made);
+  for (const made of [4, 5, 6, 7]) await serve(made);
   const made = (await rig.batches()).filter(({ samples }) => samples.length > 0).slice(3);
-  expect(made.map(turnsOf)).toEqual([['new0', 'new1'], ['bob0', 'bob1'], ['bobagain0']]);
+  expect(made.map(turnsOf)).toEqual([['bob0', 'bob1'], ['new0', 'new1'], ['bobagain0'], ['newer0', 'newer1']]);
 });
 
-it('nothing of a person who is forgotten is repeated, whichever trainer leads then', async () => {
+it('repetitions that fail one after the other hold nothing else up', async () => {
+  await rig.startTrainer();
+  await learnThree();
+  await rig.correct(2, { name: 'eve', user: 'eve', hint: 'Never use tables.' });
+  await serve(4);
+  rig.worker.plot = () => Promise.reject(fakeWorkerErrors.notFinite());
+  await retire(brief);
+  await undo([1, 2, 3, 4]);
+  const failed = async () => (await rig.batches()).filter(({ why }) => why === 'step_failed');
+  await until(async () => (await failed()).length === 3, { what: 'Their ends' });
+  expect((await failed()).map(({ repeats: of, settled }) => [of, settled])).toEqual([
+    [2, []],
+    [3, []],
+    [4, []],
+  ]);
+  rig.worker.plot = () => undefined;
+  await rig.correct(2, { name: 'new', user: 'bob', hint: kind });
+  await rig.untilVersions(5);
+});
+
+it('a step whose turns have left the log is not repeated', async () => {
+  await rig.startTrainer();
+  await learnThree();
+  await rig.pause(true);
+  await retire(brief);
+  await rig.trimTurns();
+  await undo([1, 2, 3]);
+  await rig.pause(false);
+  const said = async () =>
+    (await rig.batches()).filter(({ why }) => why === 'not_repeated').map(({ detail }) => detail);
+  await until(async () => (await said()).length === 3, { what: 'A word on each' });
+  expect(await said()).toEqual(['nothing_left', 'gone', 'gone']);
+});
+
+it.each([
+  ['while it leads', false],
+  ['before it led', true],
+])('a trainer repeats nothing of a person who was forgotten %s', async (_, isAnother) => {
   const first = await rig.startTrainer();
   await rig.correct(2, { name: 'ann', user: 'ann', hint: brief });
   await serve(1);
-  await rig.say({ turn: 'bob', user: 'bob', hint: kind, stands: true });
+  // A reward, which no lesson has anything to do with.
+  await rig.say({ turn: 'bob', user: 'bob' });
   await rig.say({ turn: 'eve', user: 'eve', hint: kind, stands: true });
   await serve(2);
   await rig.pause(true);
@@ -136,9 +175,9 @@ it('nothing of a person who is forgotten is repeated, whichever trainer leads th
   const { length } = await rig.batches();
   await rig.changeLesson({ id: 'erased', user: 'bob', action: LessonChanged_Action.ACTION_ERASE });
   await rig.untilBatches(length + 1);
-  await rig.stopTrainer(first);
+  if (isAnother) await rig.stopTrainer(first);
   await undo([1, 2]);
-  await rig.startTrainer('two');
+  if (isAnother) await rig.startTrainer('two');
   await rig.pause(false);
   await rig.untilVersions(3);
   expect((await repeats()).map(turnsOf)).toEqual([['eve']]);
@@ -181,4 +220,19 @@ it('a step whose plan is gone is not repeated, and keeps nothing else from being
     await serve(made);
   }
   expect(await repeats()).toEqual([]);
+});
+
+it('adapters of another rank are not made from steps of before', async () => {
+  const first = await rig.startTrainer();
+  await learnThree();
+  await rig.pause(true);
+  await retire(brief);
+  await undo([1, 2, 3]);
+  await rig.stopTrainer(first);
+  await rig.startTrainer('two', { BACKTALK_RECIPE_SET: `${environment.BACKTALK_RECIPE_SET},loraRank=4` });
+  await rig.pause(false);
+  await rig.correct(2, { name: 'new', user: 'bob', hint: kind });
+  await rig.untilVersions(4);
+  const said = (await rig.batches()).filter(({ why }) => why === 'not_repeated');
+  expect(said.map(({ detail }) => detail)).toEqual(['other_rank', 'other_rank', 'other_rank']);
 });

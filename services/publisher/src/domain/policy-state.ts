@@ -15,6 +15,8 @@ export interface PolicyState {
   /** The version that is staged and not yet decided; empty when there is none. */
   readonly candidate: string;
   readonly burned: ReadonlySet<string>;
+  /** Of those, the ones of which nothing is wrong but that something they were taught is undone. */
+  readonly undone: ReadonlySet<string>;
   /** Versions that no engine needs to hold any more. */
   readonly retired: ReadonlySet<string>;
   /** Manifest digests by version. */
@@ -34,6 +36,7 @@ export function emptyState(policy: string): PolicyState {
     line: [],
     candidate: '',
     burned: new Set(),
+    undone: new Set(),
     retired: new Set(),
     digests: new Map(),
   };
@@ -86,6 +89,7 @@ export function fold(state: PolicyState, { sequence, message }: StagedAt): Polic
         line: others,
         candidate,
         burned: new Set([...state.burned, version]),
+        undone: message.undone ? new Set([...state.undone, version]) : state.undone,
         retired: without(state.retired, others.at(-1) ?? ''),
         fence: stableOf(state) === version ? sequence : state.fence,
       };

@@ -44,6 +44,7 @@ async function sayOnceMore({ chain, routing }: ReleaseParts, versions: readonly 
       manifestDigest: state.digests.get(version) ?? '',
       previous: stableOf(state),
       why,
+      undone: state.undone.has(version),
     });
   };
   for (const version of versions) if (chain.state.burned.has(version)) await say(version, STAGE_BURNED);

@@ -63,6 +63,11 @@ type Trained = Omit<Candidate, 'trace'> & Partial<Pick<WeightsTrained, 'report'>
 
 const { STAGE_CANDIDATE, STAGE_STABLE, STAGE_BURNED } = WeightsStaged_Stage;
 
+interface Refusal extends GateVerdict {
+  /** Its parent is burned since a lesson is undone: of the version itself nothing is known. */
+  readonly undone?: boolean;
+}
+
 export class Swap {
   constructor(
     private readonly parts: ReleaseParts,
@@ -122,7 +127,8 @@ export class Swap {
       state = await this.stage(before, candidate, STAGE_CANDIDATE, { why: 'trained', measurements: {} });
       events.candidateStaged(policy, version);
     }
-    if (unworthy !== '') return this.burn(state, candidate, { why: unworthy, measurements: {} });
+    if (unworthy !== '')
+      return this.burn(state, candidate, { why: unworthy, measurements: {}, undone: before.undone.has(parent) });
     await this.reached('candidate_staged');
     await routing.writeLoadSet();
     await this.reached('load_set_written');
@@ -243,7 +249,7 @@ export class Swap {
     return prepared;
   }
 
-  private async burn(state: PolicyState, candidate: Candidate, verdict: GateVerdict): Promise<void> {
+  private async burn(state: PolicyState, candidate: Candidate, verdict: Refusal): Promise<void> {
     await this.stage(state, candidate, STAGE_BURNED, verdict);
     this.parts.events.burned(this.parts.policy, candidate.version, verdict.why);
     await this.parts.routing.writeLoadSet();
@@ -253,7 +259,7 @@ export class Swap {
     state: PolicyState,
     { version, manifestDigest, trace }: Candidate,
     stage: WeightsStaged_Stage,
-    { why, measurements, compared = [] }: GateVerdict,
+    { why, measurements, compared = [], undone = false }: Refusal,
   ): Promise<PolicyState> {
     const fact = {
       version,
@@ -263,6 +269,7 @@ export class Swap {
       measurements,
       why,
       compared: [...compared],
+      undone,
     };
     return this.parts.chain.append(state, fact, trace);
   }

@@ -37,8 +37,9 @@ export class BatchChain {
     if (batch.why === 'lessons') this.changedAt = batch.number;
     this.givenUp = givenUpInARow([...this.givenUp, batch], 0);
     if (batch.repeats > 0) {
-      this.repeated.add(batch.repeats);
-      this.originals.set(batch.number, this.originalOf(batch.repeats));
+      // The one in between may be gone, with a person who was forgotten.
+      this.repeated.add(batch.repeats).add(batch.first);
+      this.originals.set(batch.number, batch.first);
     }
     if (takesAStep(batch)) {
       const ofTurns = batch.samples.filter(isOfTurn);
@@ -91,9 +92,14 @@ export class BatchChain {
     return isHeld(row) ? row.map(({ number }) => number) : [];
   }
 
-  /** No version ever comes of the newest batch that was to be trained. */
+  /** No version ever comes of the newest batch that was to be trained, and its samples were new. */
   isGivenUp(): boolean {
-    return this.abandoned;
+    return this.abandoned && !this.isRepeating();
+  }
+
+  /** The newest batch that was to be trained repeats another. */
+  isRepeating(): boolean {
+    return (this.lastTraining?.repeats ?? 0) > 0;
   }
 
   /** Whether a later batch takes its samples once more, or says that nothing is left of them. */

@@ -10,9 +10,14 @@ export interface Person {
   readonly user: string;
 }
 
-export function forgottenIn(changes: readonly StoredChange[]): Person[] {
-  return changes.flatMap(({ message: { action, tenant, user } }) =>
-    action === LessonChanged_Action.ACTION_ERASE ? [{ tenant, user }] : [],
+export interface Leaving extends Person {
+  /** Where in the log it is said. */
+  readonly sequence: number;
+}
+
+export function forgottenIn(changes: readonly StoredChange[]): Leaving[] {
+  return changes.flatMap(({ message: { action, tenant, user }, sequence }) =>
+    action === LessonChanged_Action.ACTION_ERASE ? [{ tenant, user, sequence }] : [],
   );
 }
 

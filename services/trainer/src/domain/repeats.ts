@@ -21,6 +21,8 @@ export function stepsToRepeat(chain: BatchChain, line: VersionLine): readonly nu
 
 interface Upon {
   readonly parent: string;
+  /** Of the batch whose samples they were first: it knows who asked for what, which later ones may know no more. */
+  readonly first: BatchClosed;
   /** Nothing of theirs is repeated. */
   readonly forgotten: readonly Person[];
 }
@@ -29,40 +31,54 @@ interface Upon {
  * The same samples, seed and plan upon another parent. Teachers are shown those of the lessons that are in force now, in their words of now.
  * Undefined where nothing is left to learn: all of it was for the sake of lessons that have ended.
  */
-export function repeatedBatch(end: ChainEnd, batch: BatchClosed, { parent, forgotten }: Upon): BatchClosed | undefined {
+export function repeatedBatch(
+  end: ChainEnd,
+  batch: BatchClosed,
+  { parent, first, forgotten }: Upon,
+): BatchClosed | undefined {
   const { policy, chain, state } = end;
   const { seed, configDigest, klBeta, number } = batch;
   const people = new Set(forgotten.map(({ user }) => user));
   // A judgement that was revised may say once more what one of them said of it before.
   const isSafe = ({ user, giver, revision }: BatchSample) =>
     people.size === 0 || (revision === 0 && !people.has(user) && !people.has(giver));
-  const samples = samplesLeft(batch, state.lessons).filter(isSafe);
+  const samples = samplesLeft(batch, first, state.lessons).filter(isSafe);
   if (!samples.some((sample) => sample.effective || !isOfTurn(sample))) return undefined;
   const version = versionName(policy, chain.nextVersionNumber());
-  const step = { parent, version, samples, seed, configDigest, klBeta, repeats: number };
+  const step = { parent, version, samples, seed, configDigest, klBeta, repeats: number, first: first.number };
   return BatchClosed.fromPartial({ ...settlingBatch(end, [], 'repeated'), ...step });
 }
 
-/** A fact that nothing of the batch is repeated: nothing is left to learn, or the log or its plan are gone. */
-export function notRepeated(end: ChainEnd, batch: number, why: 'nothing_left' | 'gone'): BatchClosed {
-  return { ...settlingBatch(end, [], 'not_repeated', why), repeats: batch };
+export type NotRepeated = 'nothing_left' | 'gone' | 'other_rank';
+
+/** A fact that nothing of the batch is repeated: nothing is left to learn, log or plan are gone, or adapters are of another shape now. */
+export function notRepeated(end: ChainEnd, batch: number, why: NotRepeated): BatchClosed {
+  return { ...settlingBatch(end, [], 'not_repeated', why), repeats: batch, first: end.chain.originalOf(batch) };
 }
 
-function samplesLeft({ samples, lessons }: BatchClosed, now: readonly Lesson[]): BatchSample[] {
+function samplesLeft({ samples, lessons }: BatchClosed, first: BatchClosed, now: readonly Lesson[]): BatchSample[] {
   const present = new Map(now.map((lesson) => [lesson.id, lesson]));
   const shown = new Set(now.flatMap((lesson) => (isInForce(lesson) ? [lesson.id] : [])));
   const learning = new Set(lessons.flatMap(({ id, state }) => (state === Lesson_State.STATE_ACTIVE ? [id] : [])));
+  // One that was heard and is in no ledger any more has made room for newer ones; one that was in force is undone with its person.
+  const hasEnded = (lesson: Lesson) => {
+    const { state } = present.get(lesson.id) ?? {
+      state: isInForce(lesson) ? Lesson_State.STATE_RETIRED : lesson.state,
+    };
+    return state === Lesson_State.STATE_RETIRED;
+  };
   // Each ledger names the newest corrections of a lesson.
-  const hasEnded = ({ id }: Lesson) =>
-    (present.get(id)?.state ?? Lesson_State.STATE_RETIRED) === Lesson_State.STATE_RETIRED;
-  const ended = [...lessons, ...now].filter(hasEnded);
+  const ended = [...first.lessons, ...lessons, ...now].filter(hasEnded);
   const askedFor = new Set(ended.flatMap(({ firstTurn, cases }) => [firstTurn, ...cases.map(({ turn }) => turn)]));
+  const gone = new Set(ended.map(({ id }) => id));
   return samples.flatMap((sample) => {
     const left = { ...sample, lessons: sample.lessons.filter((id) => shown.has(id)) };
     // A question is there for the sake of what was being learned.
     if (!isOfTurn(sample)) return left.lessons.some((id) => learning.has(id)) ? [left] : [];
     const isTaught = left.lessons.length > 0 || sample.hindsight !== '';
-    const isRewarded = sample.effective && sample.advantage !== 0;
+    // A "no" where an ended lesson alone was taught may have been for its sake, though the ledgers do not name it.
+    const mayBeForIt = sample.verdict < 0 && sample.lessons.some((id) => gone.has(id));
+    const isRewarded = sample.effective && sample.advantage !== 0 && !mayBeForIt;
     return askedFor.has(sample.turn) || !(isTaught || isRewarded) ? [] : [left];
   });
 }

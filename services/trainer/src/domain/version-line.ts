@@ -81,19 +81,9 @@ export class VersionLine implements VersionsSince {
     return false;
   }
 
-  /**
-   * Those that are burned since a lesson is undone, oldest first, and those that were refused then because they were made upon one: nothing
-   * was found wrong with them.
-   */
+  /** Those that are burned since something is undone that they, or what they were made from, were taught; oldest first. */
   undone(): readonly VersionRecord[] {
-    const burnedAt = new Map<string, number>();
-    return this.versions().filter(({ version, parent }) => {
-      const { sequence = 0 } = this.stages.get(version) ?? {};
-      const isUndone = this.undoing.has(version) || sequence > (burnedAt.get(parent) ?? Infinity);
-      if (!this.isBurned(version) || !isUndone) return false;
-      burnedAt.set(version, sequence);
-      return true;
-    });
+    return this.versions().filter(({ version }) => this.undoing.has(version) && this.isBurned(version));
   }
 
   /** The newest versions, where so many were burned in a row that training rests; otherwise none. */

@@ -23,8 +23,8 @@ import { compared, recurring, settledCovers, withCovers } from '../domain/lesson
 import { askedTurns, takenUp, withWishes } from '../domain/lesson-ledger.js';
 import { newWishes } from '../domain/lesson-matching.js';
 import { afterMeasures, lessonsToMeasure, type Measured } from '../domain/lesson-progress.js';
-import { rehearsalFor } from '../domain/rehearsal.js';
-import { notRepeated, repeatedBatch, stepsToRepeat } from '../domain/repeats.js';
+import { isOfTurn, rehearsalFor } from '../domain/rehearsal.js';
+import { notRepeated, repeatedBatch, stepsToRepeat, type NotRepeated } from '../domain/repeats.js';
 import { turnsOf } from '../domain/settled-turns.js';
 import { decodePlan } from '../domain/step-plan.js';
 import { batchBytesMax } from '../domain/step-size.js';
@@ -80,8 +80,9 @@ export class BatchClosing {
     const decided = resting
       ? settleOrWait(waiting, recipe, clock.now(), undefined)
       : decideBatch(waiting, recipe, clock.now(), chain.recent());
-    // Whoever teaches now comes first; what is rehearsed for a lesson's sake may be in the steps that are repeated.
-    if (!resting && decided.kind === 'wait' && (await this.takeRepeats(ledger))) return 'closed';
+    // Steps that are repeated and batches of what is said now take turns; what is rehearsed for a lesson's sake may be in the former.
+    const isTheirTurn = decided.kind === 'wait' || !chain.isRepeating();
+    if (!resting && isTheirTurn && (await this.takeRepeats(ledger))) return 'closed';
     const cameToNothing = chain.isGivenUp() || line.cameToNothing(chain.lessonsChangedAt());
     const rehearsing = { recipe, recent: chain.recent(), cameToNothing };
     const rehearsal = resting || decided.kind !== 'wait' ? undefined : rehearsalFor(waiting, lessons, rehearsing);
@@ -123,9 +124,8 @@ export class BatchClosing {
     const { lessons } = end.state;
     const relate = await this.tools.relations.among(newWishes(lessons, wishesIn(lessons, changes)), signal);
     await this.close(ledger, lessonsBatch(end, changes, relate));
-    const forgotten = forgottenIn(changes);
-    ledger.forgotten.push(...forgotten);
-    await this.letGoOf(forgotten);
+    ledger.forgotten.push(...forgottenIn(changes));
+    await this.letGoOf(forgottenIn(changes));
     return true;
   }
 
@@ -155,15 +155,34 @@ export class BatchClosing {
 
   /** After an undo, what else the burned versions were taught is taught again by their own steps, without what was undone. */
   private async takeRepeats(ledger: LedgerState): Promise<boolean> {
-    const { chain, line, forgotten } = ledger;
+    const { chain, line } = ledger;
     const [number] = stepsToRepeat(chain, line);
     if (number === undefined) return false;
     const end = this.chainEnd(ledger);
-    const batch = await this.ledger.batch(ledger, number);
-    const isReadable = batch !== undefined && (await this.tools.store.hasPlanOf(batch));
-    const repeat = isReadable ? repeatedBatch(end, batch, { parent: line.nextParent(), forgotten }) : undefined;
-    await this.close(ledger, repeat ?? notRepeated(end, number, isReadable ? 'nothing_left' : 'gone'));
+    const repeat = await this.repeatOf(ledger, end, number);
+    await this.close(ledger, typeof repeat === 'string' ? notRepeated(end, number, repeat) : repeat);
     return true;
+  }
+
+  private async repeatOf(ledger: LedgerState, end: ChainEnd, number: number): Promise<BatchClosed | NotRepeated> {
+    const { store, turns, recipe } = this.tools;
+    const { chain, line } = ledger;
+    const batch = await this.ledger.batch(ledger, number);
+    const plan = batch === undefined ? undefined : await store.planIfThere(batch);
+    if (batch === undefined || plan === undefined) return 'gone';
+    const parent = line.nextParent();
+    const before = await store.manifestOfVersion(end.policy, parent, line);
+    if (plan.training.loraRank !== (before?.loraRank ?? recipe.loraRank)) return 'other_rank';
+    const original = chain.originalOf(number);
+    const first = original === number ? batch : ((await this.ledger.batch(ledger, original)) ?? batch);
+    // Of those who left since: what was said later is new.
+    const closedAt = chain.sequenceOf(number) ?? 0;
+    const forgotten = ledger.forgotten.filter(({ sequence }) => sequence > closedAt);
+    const repeat = repeatedBatch(end, batch, { parent, first, forgotten });
+    if (repeat === undefined) return 'nothing_left';
+    for (const sample of repeat.samples)
+      if (!isOfTurn(sample) || typeof (await turns.source(sample)) !== 'string') return repeat;
+    return 'gone';
   }
 
   /** What the newest version's answers show of each lesson is in the ledger before anything is decided by their states. */
@@ -275,7 +294,9 @@ export class BatchClosing {
 
   /** The batch's step will never be taken: its samples are settled by name, and learning goes on without them. */
   async giveUp(ledger: LedgerState, batch: BatchClosed, reason: GivingUp, detail: string): Promise<void> {
-    await this.close(ledger, settlingBatch(this.chainEnd(ledger), givenUp(batch, reason), reason, detail));
+    const { repeats, first } = batch;
+    const fact = settlingBatch(this.chainEnd(ledger), givenUp(batch, reason), reason, detail);
+    await this.close(ledger, { ...fact, repeats, first });
   }
 
   /** False when some of its turns are in an earlier batch: they wait no longer, and it is decided anew. */

@@ -4,7 +4,7 @@ import { startSpan, type FactPublisher, type FactReader, type Trace, type TurnId
 import type { BatchClosed, WeightsTrained } from '@backtalk/proto/facts';
 
 import { BatchChain } from '../domain/batch-chain.js';
-import { forgottenIn, type Person } from '../domain/forgotten-people.js';
+import { forgottenIn, type Leaving } from '../domain/forgotten-people.js';
 import type { StoredChange } from '../domain/lesson-changes.js';
 import { isOfTurn } from '../domain/rehearsal.js';
 import { SettledTurns, turnsOf } from '../domain/settled-turns.js';
@@ -17,8 +17,8 @@ export interface LedgerState {
   readonly settled: SettledTurns;
   /** Where in the log the last change of a lesson stands, as far as is known here. */
   changedAt: number;
-  /** People whose turns are about to leave the log. */
-  readonly forgotten: Person[];
+  /** People who have left, and where in the log that stands: of what was closed before, nothing of theirs is taken once more. */
+  readonly forgotten: Leaving[];
   /** Of the newest batch: its step goes on in it. */
   trace?: Trace;
 }

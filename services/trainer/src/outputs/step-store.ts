@@ -1,5 +1,5 @@
 // Plans and manifests in the blob store. A blob is named by its bytes, so nothing is ever overwritten.
-import { baseVersion, type BlobStore } from '@backtalk/kit';
+import { baseVersion, isBacktalkError, type BlobStore } from '@backtalk/kit';
 import type { BatchClosed } from '@backtalk/proto/facts';
 import { WeightsManifest } from '@backtalk/proto/weights';
 
@@ -22,9 +22,14 @@ export class StepStore {
     return plan;
   }
 
-  /** False where it is gone, or of a release that this one cannot read. */
-  async hasPlanOf({ configDigest: digest }: BatchClosed): Promise<boolean> {
-    return (await this.blobs.has(digest)) && decodePlan(await this.blobs.get(digest)) !== undefined;
+  /** Undefined where it is gone, broken, or of a release that this one cannot read. */
+  async planIfThere({ configDigest: digest }: BatchClosed): Promise<StepPlan | undefined> {
+    try {
+      return decodePlan(await this.blobs.get(digest));
+    } catch (error) {
+      if (isBacktalkError(error, 'blob_missing') || isBacktalkError(error, 'blob_corrupt')) return undefined;
+      throw error;
+    }
   }
 
   /** As it was, but for what an operator wants otherwise. */

@@ -55,6 +55,11 @@ describe('batches that were given up in a row', () => {
     expect(numbers(['full', 'abandoned', 'full', 'burned_parent'])).toEqual([]);
   });
 
+  it('count for nothing where they repeated a batch of before', () => {
+    const repeats = closed('step_failed', 'step_failed').map((fact, at) => ({ ...fact, repeats: at }));
+    expect(givenUpInARow(repeats, 0).map(({ number }) => number)).toEqual([1]);
+  });
+
   it('count anew after an operator resumed, and after the lessons changed', () => {
     const whys = ['step_skipped', 'step_failed', 'step_failed'];
     expect(numbers(whys, 2)).toEqual([3]);

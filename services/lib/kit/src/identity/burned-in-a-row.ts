@@ -43,6 +43,8 @@ export function burnedInARow(policy: string, fates: readonly VersionFate[], sinc
 export interface ClosedBatch {
   readonly number: number;
   readonly why: string;
+  /** Number of an earlier batch that is repeated; 0: none. */
+  readonly repeats?: number;
 }
 
 /** Of a fact that gives up the batch with samples before it: its version never comes to be. */
@@ -51,13 +53,15 @@ export const givenUpBy: ReadonlySet<string> = new Set(['step_failed', 'step_skip
 const spent: ReadonlySet<string> = new Set(['step_skipped', 'step_failed']);
 
 /**
- * The facts that gave up a batch for its step, one after the other.
+ * The facts that gave up a batch for its step, one after the other. What is repeated after an undo spends nothing: it was taken before.
  * @param closed all since the newest version was made, oldest first
  * @param resumedAfterBatch number of the newest fact when an operator last said `resume`; 0: never
  */
 export function givenUpInARow<B extends ClosedBatch>(closed: readonly B[], resumedAfterBatch: number): B[] {
   const changedAt = closed.findLastIndex(({ why }) => why === 'lessons');
-  return closed.slice(changedAt + 1).filter(({ number, why }) => number > resumedAfterBatch && spent.has(why));
+  return closed
+    .slice(changedAt + 1)
+    .filter(({ number, why, repeats = 0 }) => number > resumedAfterBatch && repeats === 0 && spent.has(why));
 }
 
 export function isHeld(row: readonly unknown[]): boolean {
