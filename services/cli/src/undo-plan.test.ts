@@ -60,6 +60,15 @@ describe('what it takes to undo a lesson', () => {
     expect(idsOf(undoPlan('lists', withoutMetric)?.again)).toEqual(['polite']);
   });
 
+  it('what is made upon a version that was burned for it is burned too, where an undo was broken off', () => {
+    const burned = WeightsStaged.fromPartial({ version: 'p-v2', stage: STAGE_BURNED, undone: true });
+    const half = policy([[taught('polite')], [taught('lists')], [taught('metric')]], lessons);
+    expect(undoPlan('lists', { ...half, staged: [...half.staged, burned] })).toMatchObject({
+      to: 'p-v1',
+      burned: ['p-v3'],
+    });
+  });
+
   it('wordings that it covers end with it, and a covered one is undone with its cover', () => {
     const covered = [
       lesson('lists', STATE_ACTIVE),

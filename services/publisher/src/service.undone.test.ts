@@ -42,7 +42,7 @@ it('the log says the same of what is made upon one of them, and of each that it 
   ]);
 });
 
-it('of a version that is made upon one that was merely rolled back, nothing is said to be undone', async () => {
+it('a version that is made upon one that was merely rolled back is not said to be undone', async () => {
   const publisher = await rig.startPublisher();
   await rig.release(1);
   await rig.rollBack(publisher);
