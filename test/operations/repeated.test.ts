@@ -99,6 +99,16 @@ it('an undone lesson takes nothing from other people: their steps are taken once
   expect((await backtalk('versions', last)).stdout).toContain('It repeats the step of batch');
 }, 120_000);
 
+it('a version’s own recipe is told, whatever is in force where it is asked', async () => {
+  const { version = '' } = (await training()).at(-1) ?? {};
+  const [shown] = valuesIn<unknown>(await backtalk('recipe', '--of', version, '--json'));
+  expect(shown).toMatchObject({ version, recipe: { effective: 2, distillVersions: 1_000, loraRank: 8 } });
+  const { stdout } = await backtalk('recipe', '--of', version);
+  expect(stdout).toMatch(/^backtalk-v\d+ was made with:\n\n {2}method/);
+  expect((await backtalk('recipe', '--of', 'backtalk-v999')).stderr).toContain('There is no version backtalk-v999');
+  expect((await backtalk('recipe', '--of', version, '--set', 'effective=4')).status).toBe(2);
+});
+
 it('a person who is forgotten takes nothing along that others taught: their steps are closed once more before the log loses them', async () => {
   const [, ben = '', cleo = ''] = people;
   await learnFrom('ben');

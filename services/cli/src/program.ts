@@ -24,7 +24,7 @@ import {
   type LessonFlags,
 } from './commands/lessons.js';
 import { checkReceipt } from './commands/receipt.js';
-import { showRecipe } from './commands/recipe.js';
+import { showRecipe, showRecipeOf } from './commands/recipe.js';
 import { rebuild } from './commands/rebuild.js';
 import { replay, type ReplayFlags } from './commands/replay.js';
 import { restore } from './commands/restore.js';
@@ -100,8 +100,11 @@ function addWatching({ program, run, attempt }: Shell): void {
     .command('recipe [preset]')
     .description('all numbers of training and what they mean: of a preset, or of a JSON file')
     .option('--set <numbers>', 'numbers that differ, such as effective=4,learningRate=1e-4')
-    .action((preset: string | undefined, flags: { set?: string }) =>
-      attempt((output) => Promise.resolve(showRecipe(output, preset, flags.set))),
+    .addOption(new Option('--of <version>', 'with which numbers a version was made').conflicts('set'))
+    .action((preset: string | undefined, { set, of }: { set?: string; of?: string }) =>
+      of === undefined
+        ? attempt((output) => Promise.resolve(showRecipe(output, preset, set)))
+        : run((context) => showRecipeOf(context, of)),
     );
   program
     .command('fit <model>')

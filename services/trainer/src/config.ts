@@ -15,6 +15,7 @@ import { nearestName, readRecipe, type RecipeReading } from './domain/recipe-rea
 
 export { recipePresets, type Recipe } from './domain/recipe.js';
 export { describeRecipe, type RecipeReading } from './domain/recipe-reading.js';
+export { recipeInPlan } from './domain/replay-plan.js';
 
 export const recipeSettings = {
   recipe: setting.string('BACKTALK_RECIPE', {

@@ -1,7 +1,11 @@
-// `recipe`: all numbers of training with their values and meanings. It needs no running machine.
-import { inheritedEnvironment, kitErrors } from '@backtalk/kit';
-import { describeRecipe, loadRecipe, recipePresets } from '@backtalk/trainer/recipe';
+// `recipe`: all numbers of training with their values and meanings. It needs no running machine, unless asked with which a version was made.
+import { FactReader, inheritedEnvironment, kitErrors } from '@backtalk/kit';
+import { describeRecipe, loadRecipe, recipeInPlan, recipePresets } from '@backtalk/trainer/recipe';
+import { withBroker } from '../connection.js';
+import { cliErrors } from '../errors.js';
 import type { Output } from '../output.js';
+import type { CommandContext } from '../shell.js';
+import { findStep } from './versions.js';
 
 export function showRecipe(output: Output, nameOrPath: string | undefined, set: string | undefined): void {
   const environment = inheritedEnvironment();
@@ -13,4 +17,18 @@ export function showRecipe(output: Output, nameOrPath: string | undefined, set: 
   output.line(`Recipe ${name}. ${about ?? ''}`.trimEnd());
   output.line('');
   output.line(describeRecipe(reading.recipe));
+}
+
+/** With which numbers a version was made, whatever is in force now. */
+export async function showRecipeOf({ connection, output }: CommandContext, version: string): Promise<void> {
+  const recipe = await withBroker(connection, async (broker, blobs) => {
+    const [, batch] = await findStep(new FactReader(broker, blobs), connection.policy, version);
+    return recipeInPlan(await blobs.get(batch.configDigest));
+  });
+  if (recipe === undefined)
+    throw cliErrors.nothingFound({ what: `recipe with ${version}, which is of an older release` });
+  output.value({ version, recipe });
+  output.line(`${version} was made with:`);
+  output.line('');
+  output.line(describeRecipe(recipe));
 }

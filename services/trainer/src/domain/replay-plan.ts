@@ -16,12 +16,9 @@ export type ReplayReading = { readonly plan: StepPlan } | { readonly problems: r
 export function replayPlan(stored: Uint8Array, overrides: string): ReplayReading {
   const plan = decodePlan(stored);
   if (plan === undefined) return { problems: ['The plan of the step cannot be read.'] };
-  const document: unknown = JSON.parse(new TextDecoder().decode(stored));
-  const known = isJsonObject(document) && isJsonObject(document['recipe']) ? document['recipe'] : undefined;
-  if (known === undefined)
+  const own = numbersIn(stored);
+  if (own === undefined)
     return { problems: ['The plan of the step does not hold its recipe: it is of an older release.'] };
-  // A name that is gone since is in no recipe of now; one that is new has no part in what a step was.
-  const own = Object.fromEntries(Object.entries(known).filter(([name]) => name in recipeSchema.shape));
   const before = readRecipe(own, '');
   const after = readRecipe(own, overrides);
   if ('problems' in after) return after;
@@ -36,6 +33,19 @@ export function replayPlan(stored: Uint8Array, overrides: string): ReplayReading
     };
   const training = TrainingConfig.fromPartial({ ...plan.training, ...trainingChanges(before.recipe, after.recipe) });
   return { plan: { ...plan, training } };
+}
+
+/** The recipe of a plan as it was stored; undefined where that is of an older release. */
+export function recipeInPlan(stored: Uint8Array): Recipe | undefined {
+  const reading = readRecipe(numbersIn(stored), '');
+  return 'problems' in reading ? undefined : reading.recipe;
+}
+
+/** A name that is gone since is in no recipe of now; one that is new has no part in what a step was. */
+function numbersIn(stored: Uint8Array): Record<string, unknown> | undefined {
+  const document: unknown = JSON.parse(new TextDecoder().decode(stored));
+  if (!isJsonObject(document) || !isJsonObject(document['recipe'])) return undefined;
+  return Object.fromEntries(Object.entries(document['recipe']).filter(([name]) => name in recipeSchema.shape));
 }
 
 /** One number each. */
