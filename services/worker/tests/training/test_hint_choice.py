@@ -78,20 +78,19 @@ def test_of_hints_that_agree_alike_the_first_is_taken(policy):
     assert chosen(Teacher(policy), [same])[0].hint_chosen == 0
 
 
-def test_a_hint_that_the_context_has_no_room_for_and_one_that_could_not_be_rendered_are_not_taken(policy):
+def test_a_hint_that_the_context_has_no_room_for_is_not_taken(policy):
     [item] = several(items_of(tiny_model(), LENGTHS[:1]))
-    prompts = item.sample.other_teacher_prompts
     [best] = chosen(Teacher(policy), [item])
     assert best.hint_chosen > 0
-    without = tuple(() if at == best.hint_chosen else prompt for at, prompt in enumerate(prompts, start=1))
-    [found] = chosen(Teacher(policy), [replace(item, sample=replace(item.sample, other_teacher_prompts=without))])
-    assert found.hint_chosen not in (best.hint_chosen, None)
-    room = len(item.teacher_prompt) + len(item.sample.answer_ids)
-    long = (*best.teacher_prompt, *best.teacher_prompt, *best.teacher_prompt)
-    [short] = chosen(
-        Teacher(policy), [replace(item, sample=replace(item.sample, other_teacher_prompts=(long,)))], context=room
-    )
-    assert short.hint_chosen == 0
+    room = len(best.teacher_prompt) + len(item.sample.answer_ids)
+    assert chosen(Teacher(policy), [item], context=room)[0].hint_chosen == best.hint_chosen
+    assert chosen(Teacher(policy), [item], context=room - 1)[0].hint_chosen != best.hint_chosen
+
+
+def test_a_hint_that_could_not_be_rendered_is_none(policy):
+    [item] = items_of(tiny_model(), ((4, 1),))
+    without = replace(item, sample=replace(item.sample, other_teacher_prompts=((), ())))
+    assert chosen(Teacher(policy), [without]) == [without]
 
 
 def test_answers_that_lessons_were_shown_for_and_samples_without_a_teacher_choose_nothing(policy):
