@@ -191,7 +191,11 @@ function attemptLine({ step, outcome, reward }: NonNullable<SampleRow['attempt']
   return `step ${String(step + 1)}, outcome ${of ?? ''}, reward ${worth ?? ''}, beside the others ${beside ?? ''}`;
 }
 
-export async function findStep(reader: FactReader, policy: string, version: string): Promise<[WeightsTrained, BatchClosed]> {
+export async function findStep(
+  reader: FactReader,
+  policy: string,
+  version: string,
+): Promise<[WeightsTrained, BatchClosed]> {
   let trained: WeightsTrained | undefined;
   for await (const { message } of reader.read(['weightsTrained'], { filter: { weightsTrained: { policy } } })) {
     if (message.version === version) trained = message;
