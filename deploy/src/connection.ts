@@ -75,7 +75,8 @@ export function lastPolicies(data: DataFolder): readonly string[] {
 /** Folder of the base model of the folder's last start; undefined: the laptop's. */
 export function lastModel(data: DataFolder): string | undefined {
   if (!existsSync(data.connection)) return undefined;
-  const [, path] = /"model": ("(?:[^"\\]|\\.)+")/.exec(readFileSync(data.connection, 'utf8')) ?? [];
+  // At the top: the model that judges has that name, too.
+  const [, path] = /^ {2}"model": ("(?:[^"\\]|\\.)+")/m.exec(readFileSync(data.connection, 'utf8')) ?? [];
   return path === undefined ? undefined : z.string().parse(JSON.parse(path));
 }
 

@@ -137,7 +137,10 @@ describe('the data folder', () => {
     const data = openDataFolder(folder.path);
     writeConnection(startOf(data));
     expect(lastModel(data)).toBeUndefined();
-    writeConnection({ ...startOf(data), base: { name: 'own', folder: '/models/"own"' } });
+    const judge = { url: 'http://judge/v1', model: 'judging' };
+    writeConnection({ ...startOf(data), judge });
+    expect(lastModel(data)).toBeUndefined();
+    writeConnection({ ...startOf(data), judge, base: { name: 'own', folder: '/models/"own"' } });
     expect(lastModel(data)).toBe('/models/"own"');
     refuseOtherBase(data, 'own');
     expect(() => {
