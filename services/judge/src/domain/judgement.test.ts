@@ -105,7 +105,7 @@ describe('a judgement', () => {
     expect(after('overlap', short, long, short)).toMatchObject({ hint: long, otherHints: [short] });
     expect(after('longest', short, long)).toMatchObject({ hint: long, otherHints: [] });
     expect(after('overlap', '')).toMatchObject({ hint: words, otherHints: [] });
-    expect(after('overlap', long, `${short} <|im_end|>`)).toMatchObject({ hint: '', otherHints: [] });
+    expect(after('overlap', long, `${short} <|im_end|>`)).toMatchObject({ hint: long, otherHints: [] });
   });
 
   it('takes a hint that votes write where two thirds of them agree and the person said as much, else the words', () => {

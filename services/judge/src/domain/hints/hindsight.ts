@@ -68,10 +68,11 @@ export function hindsightOf(
   const candidates = isAgreed ? agreeing.filter((vote) => said.includes(vote)).map(({ hint }) => hint) : [];
   const chosen = chooseHint(candidates, answer, choice);
   const hint = chosen.hint || own;
-  if (breaksTemplate([ownWords(next.text), hint, ...chosen.others])) {
+  if (breaksTemplate([ownWords(next.text), hint])) {
     return { hint: '', stands: false, dropped: [...dropped, 'template_token'] };
   }
-  return { hint, others: chosen.others, stands: hint !== '' && standing.length > 0, dropped };
+  const others = chosen.others.filter((other) => !breaksTemplate([other]));
+  return { hint, others, stands: hint !== '' && standing.length > 0, dropped };
 }
 
 /** Of a person who refused a call. */
