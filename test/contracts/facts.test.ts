@@ -4,6 +4,7 @@ import { catalogue, factNames } from '@backtalk/kit';
 import {
   BatchClosed,
   FeedbackGiven,
+  JudgementAsked,
   LessonChanged,
   SampleTaken,
   SessionClosed,
@@ -12,6 +13,7 @@ import {
   TurnContinued,
   TurnJudged,
   TurnOpened,
+  TurnRejudged,
   TurnWithheld,
   WeightsStaged,
   WeightsTrained,
@@ -52,6 +54,8 @@ describe('facts that were stored once are read for ever, and written as they wer
   holds('turnContinued', TurnContinued);
   holds('turnWithheld', TurnWithheld);
   holds('turnJudged', TurnJudged);
+  holds('judgementAsked', JudgementAsked);
+  holds('turnRejudged', TurnRejudged);
   holds('sessionEnded', SessionEnded);
   holds('sessionClosed', SessionClosed);
   holds('feedbackGiven', FeedbackGiven);

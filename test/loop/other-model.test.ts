@@ -97,15 +97,22 @@ it('a made model of another architecture is taught with tools and thoughts in it
 
 interface Replayed {
   readonly state: string;
-  readonly versions: readonly { readonly version: string; readonly then: object; readonly now: object }[];
+  readonly judges?: readonly string[];
+  readonly versions: readonly {
+    readonly version: string;
+    readonly then: object;
+    readonly now: object;
+    readonly rejudged?: object;
+  }[];
 }
 
+const replay = async (...words: readonly string[]) => {
+  const all = ['--data', machine.folder, '--json', 'replay', '--from', 'backtalk-v1', ...words];
+  const ran = await runCommand(all, { folder: directory.path });
+  return { ...ran, value: valuesIn<Replayed>(ran)[0] };
+};
+
 it('a replay of its versions is the same byte for byte, and one with another recipe is saved and answers no one', async () => {
-  const replay = async (...words: readonly string[]) => {
-    const all = ['--data', machine.folder, '--json', 'replay', '--from', 'backtalk-v1', ...words];
-    const ran = await runCommand(all, { folder: directory.path });
-    return { ...ran, value: valuesIn<Replayed>(ran)[0] };
-  };
   const stable = await book.stable();
   const same = await replay();
   expect(same.stderr).toBe('');
@@ -117,4 +124,11 @@ it('a replay of its versions is the same byte for byte, and one with another rec
   expect(Reflect.get(now, 'kl_step')).toBeLessThan(Number(Reflect.get(then, 'kl_step')));
   expect(existsSync(`${folder}/adapter_model.safetensors`)).toBe(true);
   expect(await book.stable()).toBe(stable);
+});
+
+it('a replay with the judge of now is the same byte for byte where that judge says what it said then', async () => {
+  const { value } = await replay('--judge', '--to', 'backtalk-v1');
+  expect(value).toMatchObject({ state: 'equal', versions: [{ version: 'backtalk-v1' }] });
+  expect(value?.versions[0]?.rejudged).toEqual({ turns: 2, verdicts: 0, hints: 0, refused: 0 });
+  expect(value?.judges).toHaveLength(1);
 });

@@ -93,6 +93,12 @@ export const cliErrors = defineErrors('cli', {
     message: (p: { from: string; to: string }) =>
       `${p.from} to ${p.to} are not taken again yet: the trainer does it between batches, and goes on without this command (npx backtalk status).`,
   },
+  rejudgingPending: {
+    code: 'rejudging_pending',
+    retry: 'later',
+    message: (p: { from: string; to: string; done: number; of: number }) =>
+      `${p.done} of ${p.of} turns of ${p.from} to ${p.to} are judged again: the judge goes after what people wait for. Look whether it is up (npx backtalk status), and ask again with a longer --wait.`,
+  },
   replayFailed: {
     code: 'replay_failed',
     retry: 'never',

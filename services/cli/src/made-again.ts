@@ -5,7 +5,13 @@ import { z } from 'zod';
 import { cliErrors } from './errors.js';
 
 const wishCodec = jsonCodec(
-  z.object({ id: z.string(), version: z.string(), from: z.string().optional(), recipe: z.string().optional() }),
+  z.object({
+    id: z.string(),
+    version: z.string(),
+    from: z.string().optional(),
+    recipe: z.string().optional(),
+    judged: z.string().optional(),
+  }),
 );
 const progressSchema = z.object({
   asked: z.string(),
@@ -20,6 +26,9 @@ const progressSchema = z.object({
         version: z.string(),
         differing: z.array(z.string()),
         measurements: z.record(z.string(), z.number()),
+        rejudged: z
+          .object({ turns: z.number(), verdicts: z.number(), hints: z.number(), refused: z.number() })
+          .optional(),
       }),
     )
     .default([]),
@@ -35,6 +44,8 @@ export interface WishedAgain {
   /** Of a replay. */
   readonly from?: string;
   readonly recipe?: string;
+  /** The asking by which its turns were judged again. */
+  readonly judged?: string;
 }
 
 export interface Waiting {

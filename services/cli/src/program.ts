@@ -201,13 +201,23 @@ function addMakingAgain(shell: Shell): void {
   program
     .command('replay')
     .description(
-      'take the steps of a row of versions again, as they were or with another recipe; nothing serves the result',
+      'take the steps of a row of versions again, as they were, with another recipe or with the judge of now; nothing serves the result',
     )
     .requiredOption('--from <version>', 'the first of them')
     .option('--to <version>', 'the last of them; the one that answers where it is left out')
     .option('--recipe <numbers>', 'what the steps have otherwise than they had: learningRate=5e-4,optimizerSteps=2', '')
+    .option(
+      '--judge',
+      'with what the judge that runs now makes of their turns, in place of what was judged then',
+      false,
+    )
     .option('--save <dir>', 'a new folder for what the last one comes out as, an adapter in Hugging Face’s layout')
-    .option('--wait <time>', 'for the trainer, which does it between batches: 1h, 30m or 45s', age, 1_800_000)
+    .option(
+      '--wait <time>',
+      'for the trainer, which does it between batches, and before that for the judge: 1h, 30m or 45s',
+      age,
+      1_800_000,
+    )
     .action((flags: ReplayFlags) => run((context) => replay(context, flags)));
 }
 

@@ -11,6 +11,8 @@ export const trimmedFacts = [
   'turnCompleted',
   'turnContinued',
   'turnJudged',
+  'judgementAsked',
+  'turnRejudged',
   'feedbackGiven',
   'sampleTaken',
   'sessionEnded',

@@ -18,6 +18,7 @@ import type { JudgeConfig } from './config.js';
 import { PlantedRecord } from './domain/planted.js';
 import { createEvents, type JudgeEvents } from './events.js';
 import { feedbackGiven } from './inputs/feedback-given.js';
+import { judgementAsked } from './inputs/judgement-asked.js';
 import type { JudgeParts, Voting } from './inputs/parts.js';
 import { sessionClosed } from './inputs/session-closed.js';
 import { turnContinued } from './inputs/turn-continued.js';
@@ -96,11 +97,12 @@ async function start(context: Context, { voter, backOff }: JudgeOverrides): Prom
     concurrency: config.turnsInFlight,
     onFatal: context.fail,
     service: 'judge',
-    facts: ['turnContinued', 'feedbackGiven', 'sessionClosed'],
+    facts: ['turnContinued', 'feedbackGiven', 'sessionClosed', 'judgementAsked'],
     handlers: {
       turnContinued: (fact, delivery) => turnContinued(parts, fact, delivery),
       feedbackGiven: (fact) => feedbackGiven(parts, fact),
       sessionClosed: (fact, delivery) => sessionClosed(parts, fact, delivery),
+      judgementAsked: (fact, delivery) => judgementAsked(parts, fact, delivery),
     },
   });
   await consumer.start();

@@ -100,6 +100,12 @@ export const trainerErrors = defineErrors('trainer', {
     message: (p: { version: string; why: string }) =>
       `No version would come of the step of ${p.version}: it is skipped by a guard (${p.why}).`,
   },
+  notRejudged: {
+    code: 'not_rejudged',
+    retry: 'never',
+    message: (p: { version: string; turn: string }) =>
+      `${p.version} was trained on ${p.turn}, which the judge was not asked about: npx backtalk replay --judge asks it first.`,
+  },
   parentSwept: {
     code: 'parent_swept',
     retry: 'never',

@@ -1,11 +1,13 @@
 // `replay`: the trainer takes the steps of a row of versions once more, each upon what the one before comes out as then, with the recipe
-// that they had or with another. In: first and last version, what is otherwise, a folder. Out: each step's figures beside those of the version
-// that was made then, whether the bytes are the same, and the last version's adapter in the folder. Nothing that it makes answers anybody.
+// that they had or with another, and with the judgements that they had or with those of the judge of now. In: first and last version, what is
+// otherwise, a folder. Out: each step's figures beside those of the version that was made then, whether the bytes are the same, and the last
+// version's adapter in the folder. Nothing that it makes answers anybody.
 import { FactReader, isBacktalkError, kvBucket, type Broker } from '@backtalk/kit';
 import { Routes, WeightsManifest } from '@backtalk/proto/weights';
 import { withBroker } from '../connection.js';
 import type { CommandContext } from '../shell.js';
 import { cliErrors } from '../errors.js';
+import { judgedAgain } from '../judged-again.js';
 import { madeAgain, policyOf, type MadeAgain } from '../made-again.js';
 import type { Output } from '../output.js';
 import { checkNewFolder, writeVersion, type VersionSource } from '../version-folder.js';
@@ -14,9 +16,20 @@ export interface ReplayFlags {
   readonly from: string;
   readonly to?: string;
   readonly recipe: string;
+  readonly judge: boolean;
   readonly save?: string;
   readonly wait: number;
 }
+
+interface Otherwise {
+  readonly recipe: string;
+  /** Of a replay with the judge of now, the models that judged. */
+  readonly judges: readonly string[] | undefined;
+  readonly folder: string | undefined;
+}
+
+/** Of a step of rehearsed questions alone. */
+const nothingAsked = { turns: 0, verdicts: 0, hints: 0, refused: 0 };
 
 type Figures = Readonly<Record<string, number>>;
 
@@ -25,6 +38,7 @@ interface ReplayRow {
   readonly same: boolean;
   readonly then: Figures;
   readonly now: Figures;
+  readonly rejudged?: MadeAgain['replayed'][number]['rejudged'];
 }
 
 /** Of a step's report: heading and name. */
@@ -37,8 +51,9 @@ const shownFigures = [
   ['seconds', 'seconds'],
 ] as const;
 
-export async function replay(context: CommandContext, { from, to, recipe, save, wait }: ReplayFlags): Promise<void> {
+export async function replay(context: CommandContext, flags: ReplayFlags): Promise<void> {
   const { connection, output, signal } = context;
+  const { from, to, recipe, save, wait } = flags;
   const policy = policyOf(from, '--from');
   if (to !== undefined && policyOf(to, '--to') !== policy)
     throw cliErrors.badArgument({ name: '--to', value: to, wanted: `a version of ${policy}, as --from is` });
@@ -53,24 +68,32 @@ export async function replay(context: CommandContext, { from, to, recipe, save, 
     const onProgress = ({ done, of, replayed }: MadeAgain) => {
       output.line(`${String(done)} of ${String(of)} steps are taken again: ${replayed.at(-1)?.version ?? ''}.`);
     };
-    const last = await madeAgain(broker, { policy, version, from, recipe }, { waitMs: wait, signal, onProgress });
+    const judged = flags.judge
+      ? await judgedAgain(broker, { policy, from, to: version }, { waitMs: wait, signal, output })
+      : undefined;
+    const asked = judged === undefined ? {} : { judged: judged.asked };
+    const wish = { policy, version, from, recipe, ...asked };
+    const last = await madeAgain(broker, wish, { waitMs: wait, signal, onProgress });
     if (last === undefined || last.state === 'running') throw cliErrors.replayPending({ from, to: version });
     if (last.state === 'failed') throw cliErrors.replayFailed({ from, to: version, why: last.detail });
     const rows = last.replayed.map((one): ReplayRow => {
-      const { differing, measurements } = one;
+      const { differing, measurements, rejudged } = one;
       return {
         version: one.version,
         same: differing.length === 0,
         then: trained.get(one.version) ?? {},
         now: measurements,
+        ...(rejudged === undefined ? {} : { rejudged }),
       };
     });
     if (folder !== undefined) {
       await saveLast({ connection, blobs }, last.manifest, folder);
     }
-    output.value({ from, to: version, recipe, state: last.state, versions: rows, folder });
-    print(output, rows, { recipe, folder });
-    if (recipe === '' && last.state === 'different') throw cliErrors.rebuildDiffers({ version, files: last.detail });
+    const judges = judged?.models;
+    output.value({ from, to: version, recipe, judges, state: last.state, versions: rows, folder });
+    print(output, rows, { recipe, judges, folder });
+    if (recipe === '' && judged === undefined && last.state === 'different')
+      throw cliErrors.rebuildDiffers({ version, files: last.detail });
   });
 }
 
@@ -84,6 +107,10 @@ async function saveLast(source: VersionSource, digest: string, folder: string): 
   }
 }
 
+function changesOf({ turns, verdicts, hints, refused }: NonNullable<ReplayRow['rejudged']> = nothingAsked): string[] {
+  return [verdicts, hints, refused].map((count) => `${String(count)} of ${String(turns)}`);
+}
+
 async function figuresByVersion(broker: Broker, policy: string): Promise<ReadonlyMap<string, Figures>> {
   const figures = new Map<string, Figures>();
   const filter = { weightsTrained: { policy } };
@@ -92,20 +119,20 @@ async function figuresByVersion(broker: Broker, policy: string): Promise<Readonl
   return figures;
 }
 
-function print(
-  output: Output,
-  rows: readonly ReplayRow[],
-  { recipe, folder }: { readonly recipe: string; readonly folder: string | undefined },
-): void {
+function print(output: Output, rows: readonly ReplayRow[], { recipe, judges, folder }: Otherwise): void {
   const told = (figures: Figures, name: string) => figures[name]?.toFixed(2).replace(/^-(0\.00)$/, '$1') ?? '–';
   const shown = shownFigures.filter(([, name]) => rows.some(({ then, now }) => name in then || name in now));
   output.line('');
-  output.line(`Each figure: as it was, and as it comes out ${recipe === '' ? 'now' : `with ${recipe}`}.`);
+  const others = [recipe, ...(judges === undefined ? [] : [`the judgements of ${judges.join(' and ') || 'no judge'}`])];
+  const said = others.filter((part) => part !== '').join(' and ');
+  output.line(`Each figure: as it was, and as it comes out ${said === '' ? 'now' : `with ${said}`}.`);
+  const judged = judges === undefined ? [] : ['other verdicts', 'other hints', 'not judged again'];
   output.table(
-    ['version', 'same bytes', ...shown.map(([heading]) => heading)],
-    rows.map(({ version, same, then, now }) => [
+    ['version', 'same bytes', ...judged, ...shown.map(([heading]) => heading)],
+    rows.map(({ version, same, rejudged, then, now }) => [
       version,
       same ? 'yes' : 'no',
+      ...(judges === undefined ? [] : changesOf(rejudged)),
       ...shown.map(([, name]) => `${told(then, name)} → ${told(now, name)}`),
     ]),
   );

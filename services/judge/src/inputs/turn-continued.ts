@@ -3,11 +3,11 @@
 import type { Delivery, StoredFact, Trace } from '@backtalk/kit';
 import type { TurnContinued } from '@backtalk/proto/facts';
 import { gatherEvidence } from '../domain/evidence.js';
-import { judge, type JudgeMark } from '../domain/judgement.js';
+import { judge, type JudgeMark, type Judgement as Made } from '../domain/judgement.js';
 import type { Material } from '../domain/material.js';
 import { plantedBeside } from '../domain/planted.js';
 import { nextStateOf } from '../domain/read-material.js';
-import type { CastVote } from '../domain/verdict.js';
+import type { CastVote, EvidenceVote } from '../domain/verdict.js';
 import { leftOut } from '../domain/vote-rule.js';
 import { judgeErrors } from '../errors.js';
 import type { SkipReason } from '../events.js';
@@ -92,12 +92,9 @@ export async function judgeTurn(
   mark: JudgeMark,
   trace: Trace,
 ): Promise<void> {
-  const { events, config, reader, standing, judgements } = parts;
-  const reading = material.act === undefined ? reader?.read(material, mark.weights) : undefined;
-  const evidence = gatherEvidence(material);
+  const { events, judgements } = parts;
+  const { message, outcome, dropped, evidence } = judgementOf(parts, material, votes, mark);
   events.evidenceFound(evidence);
-  const made = judge(material, votes, { evidence, reading }, mark, { choice: config.hintChoice, standing });
-  const { message, outcome, dropped } = made;
   if (await judgements.storeFirst(message, trace)) {
     events.hintsDropped(dropped);
     events.turnJudged(outcome.restsOn, outcome, message);
@@ -105,4 +102,17 @@ export async function judgeTurn(
     events.turnSkipped('judged_before');
   }
   await addVotesBelow(parts, material.place, material.next, trace);
+}
+
+/** What this judge makes of a turn, with the evidence that it found. */
+export function judgementOf(
+  { config, reader, standing }: JudgeParts,
+  material: Material,
+  votes: readonly CastVote[],
+  mark: JudgeMark,
+): Made & { readonly evidence: readonly EvidenceVote[] } {
+  const reading = material.act === undefined ? reader?.read(material, mark.weights) : undefined;
+  const evidence = gatherEvidence(material);
+  const made = judge(material, votes, { evidence, reading }, mark, { choice: config.hintChoice, standing });
+  return { ...made, evidence };
 }

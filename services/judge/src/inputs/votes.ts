@@ -9,6 +9,7 @@ import { combine, type CastVote, type NullReason } from '../domain/verdict.js';
 import { judgeErrors } from '../errors.js';
 import type { Judgement, QueuedVote, VoteHandlers } from '../outputs/vote-queue.js';
 import type { JudgeParts, Voting } from './parts.js';
+import { rejudged } from './judgement-asked.js';
 import { keepAgreed } from './session-closed.js';
 import { judgeTurn } from './turn-continued.js';
 
@@ -52,6 +53,7 @@ export function voteHandlers(parts: JudgeParts, voting: Voting): VoteHandlers {
       if (judgement.kind === 'planted') return recordPlanted(parts, voting, material, cast, mark);
       const votes = record.counted(cast);
       if (judgement.kind === 'closed') await keepAgreed(parts, judgement, votes, mark, trace);
+      else if (judgement.kind === 'again') await rejudged(parts, judgement, { material, votes, mark }, trace);
       else await judgeTurn(parts, material, votes, mark, trace);
     },
   };

@@ -1,7 +1,7 @@
 // The judgements in the log: every revision is stored once, and the highest counts. In: a turn, and how to make its
 // next revision. Out: the fact. Two judges that make the same revision have one winner; the other makes the next.
 import type { FactPublisher, FactReader, Trace } from '@backtalk/kit';
-import type { TurnJudged } from '@backtalk/proto/facts';
+import type { JudgementAsked, TurnJudged, TurnRejudged } from '@backtalk/proto/facts';
 import type { TurnPlace } from '../domain/material.js';
 import type { IsBare } from '../domain/small-model/bare.js';
 import { judgeErrors } from '../errors.js';
@@ -72,12 +72,26 @@ export class Judgements {
     throw judgeErrors.revisionLost();
   }
 
+  async isRejudged({ tenant, user, policy, turn, asked }: JudgementAsked): Promise<boolean> {
+    return (await this.reader.last('turnRejudged', { tenant, user, policy, turn, asked })) !== undefined;
+  }
+
+  /** Beside what was judged. What was stored before for this asking, by this or another judge, stays. */
+  async storeAgain(rejudged: TurnRejudged, trace: Trace): Promise<void> {
+    const { judged } = rejudged;
+    const message = { ...rejudged, judged: judged && this.withBare(judged) };
+    await this.publisher.publish('turnRejudged', message, { trace });
+  }
+
   private async store(judged: TurnJudged, trace: Trace): Promise<boolean> {
+    const { stored } = await this.publisher.publish('turnJudged', this.withBare(judged), { trace });
+    return stored === 'now';
+  }
+
+  private withBare(judged: TurnJudged): TurnJudged {
     const { hint, stands, wish } = judged;
     const bare = this.isBareOf(hint, stands);
-    const own = wish === undefined ? undefined : { ...wish, bare: this.isBareOf(wish.text, wish.stands) };
-    const { stored } = await this.publisher.publish('turnJudged', { ...judged, bare, wish: own }, { trace });
-    return stored === 'now';
+    return { ...judged, bare, wish: wish && { ...wish, bare: this.isBareOf(wish.text, wish.stands) } };
   }
 
   private isBareOf(words: string, stands: boolean): boolean {

@@ -14,14 +14,19 @@ import { EngineDeaths } from './engine-deaths.js';
 
 /** One turn to judge, by ids. */
 export interface Judgement {
-  /** The first judgement of a continued turn, that of the best turn of a closed session, or that of a planted turn, which is in no log. */
-  readonly kind: 'continued' | 'closed' | 'planted';
+  /**
+   * The first judgement of a continued turn, that of the best turn of a closed session, that of a planted turn, which is in no log, or one that
+   * an operator asks for beside the first.
+   */
+  readonly kind: 'continued' | 'closed' | 'planted' | 'again';
   readonly tenant: string;
   readonly user: string;
   readonly policy: string;
   readonly turn: string;
   /** Turns after it whose next states are read with its own, oldest first. */
   readonly later: readonly string[];
+  /** Of `again`: the asking. */
+  readonly asked?: string;
 }
 
 /** A vote as it lies in the queue: its hint is sealed. */
@@ -61,6 +66,8 @@ const attempts = { attempts: voteTriesMax, backoff: { type: 'worker' }, stackTra
 /** A finished judgement is remembered for facts that are delivered again; its votes stand in it. */
 const kept = { age: 3_600, count: 10_000 };
 const oldestOf = 32;
+/** After all that has no priority. */
+const lastOfAll = { priority: 1 };
 
 export class VoteQueue {
   readonly deaths: EngineDeaths;
@@ -151,7 +158,7 @@ export class VoteQueue {
    * are added again; while their records exist, they are added once.
    */
   async decide(judgement: Judgement, trace: Trace, signal: AbortSignal): Promise<void> {
-    const id = `${judgement.turn}-${judgement.kind}`;
+    const id = idOf(judgement);
     const { clock, config } = this.context;
     try {
       for (let looks = 0; ; looks += 1) {
@@ -179,15 +186,16 @@ export class VoteQueue {
 
   /** Adds its votes, and waits for none of them. */
   async plant(judgement: Judgement, trace: Trace): Promise<void> {
-    await this.add(`${judgement.turn}-${judgement.kind}`, judgement, trace);
+    await this.add(idOf(judgement), judgement, trace);
   }
 
   /** The judgement may be made anew. */
-  async forget({ turn, kind }: Judgement): Promise<void> {
-    await this.ask('remove a judgement', () => this.judgements.remove(`${turn}-${kind}`, { removeChildren: true }));
+  async forget(judgement: Judgement): Promise<void> {
+    await this.ask('remove a judgement', () => this.judgements.remove(idOf(judgement), { removeChildren: true }));
   }
 
   private async add(id: string, judgement: Judgement, { traceparent }: Trace): Promise<void> {
+    const order = judgement.kind === 'again' ? lastOfAll : {};
     const children = Array.from({ length: this.context.config.votes }, (_, vote) => ({
       name: votesName,
       queueName: votesName,
@@ -195,13 +203,14 @@ export class VoteQueue {
       data: { judgement, traceparent, vote },
       opts: {
         ...attempts,
+        ...order,
         jobId: `${id}-v${vote}`,
         failParentOnFailure: true,
         removeOnComplete: true,
         removeOnFail: true,
       },
     }));
-    const opts = { ...attempts, jobId: id, removeOnComplete: kept, removeOnFail: kept };
+    const opts = { ...attempts, ...order, jobId: id, removeOnComplete: kept, removeOnFail: kept };
     const data = { judgement, traceparent, vote: -1 };
     const flow = { name: judgementsName, queueName: judgementsName, prefix, data, opts, children };
     await this.ask('add votes', () => this.flows.add(flow));
@@ -312,4 +321,8 @@ export class VoteQueue {
       throw valkeyError(error, doing);
     }
   }
+}
+
+function idOf({ turn, kind, asked }: Judgement): string {
+  return [turn, kind, ...(asked === undefined ? [] : [asked])].join('-');
 }

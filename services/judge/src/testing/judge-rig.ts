@@ -26,6 +26,7 @@ import {
   TurnContinued,
   TurnOpened,
   TurnJudged,
+  type TurnRejudged,
 } from '@backtalk/proto/facts';
 import type { JudgeConfig } from '../config.js';
 import { createJudge, type Judge } from '../service.js';
@@ -68,6 +69,7 @@ export class JudgeRig {
     readonly admin: Broker,
     readonly gateway: FactPublisher,
     readonly collector: FactPublisher,
+    private readonly operator: FactPublisher,
     readonly reader: FactReader,
   ) {
     engine.settings.reply = (messages) => this.grade(messages.map(({ content }) => content).join('\n'));
@@ -78,7 +80,8 @@ export class JudgeRig {
     const admin = await nats.connect('admin');
     const gateway = new FactPublisher(await nats.connect('gateway'));
     const collector = new FactPublisher(await nats.connect('collector'));
-    return new JudgeRig(nats, valkey, engine, admin, gateway, collector, new FactReader(admin));
+    const operator = new FactPublisher(await nats.connect('cli'));
+    return new JudgeRig(nats, valkey, engine, admin, gateway, collector, operator, new FactReader(admin));
   }
 
   async stop(): Promise<void> {
@@ -225,6 +228,17 @@ export class JudgeRig {
   async close({ user, session }: Talk, turns: readonly string[], outcome?: Partial<Outcome>): Promise<void> {
     const message = SessionClosed.fromPartial({ session, tenant, user, policy, turns: [...turns], outcome });
     await this.collector.publish('sessionClosed', message);
+  }
+
+  /** As an operator asks for a judgement beside the first. */
+  async ask({ user, turn }: Talk, asked: string): Promise<void> {
+    await this.operator.publish('judgementAsked', { turn, tenant, user, policy, asked });
+  }
+
+  untilRejudged({ user, turn }: Talk, asked: string): Promise<TurnRejudged> {
+    const ids = { tenant, user, policy, turn, asked };
+    const read = async () => (await this.reader.last('turnRejudged', ids))?.message;
+    return until(read, { timeoutMs: 60_000, what: `What ${asked} comes to` });
   }
 
   async judged({ user, turn }: Talk, revision = 0): Promise<TurnJudged | undefined> {

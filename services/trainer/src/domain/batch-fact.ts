@@ -66,7 +66,7 @@ export function trainingBatch(
       effective: effective.has(weighed),
       lessons: shown.map(({ id }) => id),
       giver: judged.giver,
-      ...hindsightsOf(weighed, shown, lessons),
+      ...hindsightsOf({ hinted: weighed.hinted, judged }, shown, lessons),
       shown: weighed.candidate.shown.length > 0,
       question: 0,
       attempt: weighed.step?.attempt,
@@ -102,8 +102,8 @@ export function trainingBatch(
 }
 
 /** Where a lesson says what the hint does, nothing is chosen beside it. */
-function hindsightsOf(
-  { hinted, candidate: { judged } }: Weighed,
+export function hindsightsOf(
+  { hinted, judged }: Pick<Weighed, 'hinted'> & Pick<Weighed['candidate'], 'judged'>,
   shown: readonly Lesson[],
   lessons: readonly Lesson[],
 ) {

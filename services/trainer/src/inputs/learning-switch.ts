@@ -54,6 +54,7 @@ const rebuildOf = z.object({
   version: z.string(),
   from: z.string().optional(),
   recipe: z.string().default(''),
+  judged: z.string().default(''),
 });
 const switchOf = z.object({
   paused: z.boolean().default(false),

@@ -15,6 +15,8 @@ export interface AskedRebuild {
   readonly from?: string | undefined;
   /** Of a replay, what its steps' recipes have otherwise than they had (`learningRate=5e-4,optimizerSteps=2`); empty: nothing. */
   readonly recipe: string;
+  /** Of a replay, the asking by which its turns were judged again; empty: judgements are those of the log. */
+  readonly judged: string;
 }
 
 export class PolicyState {

@@ -3,11 +3,12 @@
 // A rebuild makes one version, and before it parents whose files were swept, each under its own digest, so that they are there again. A
 // replay makes a row of them, each upon what the one before comes out as now, on request with another recipe; nothing serves what it makes.
 import { asBacktalkError, isBacktalkError } from '@backtalk/kit';
-import type { BatchClosed } from '@backtalk/proto/facts';
+import type { BatchClosed, UserBaseline } from '@backtalk/proto/facts';
 import type { TrainingReport, WeightsFile, WeightsManifest } from '@backtalk/proto/weights';
 
 import type { Recipe } from '../domain/recipe.js';
 import { isOfTurn } from '../domain/rehearsal.js';
+import type { RejudgedBatch } from '../domain/rejudged-batch.js';
 import { trippedGuards } from '../domain/step-guards.js';
 import type { VersionRecord } from '../domain/version-line.js';
 import { manifestOf, reportOf } from '../domain/weights-manifest.js';
@@ -15,6 +16,7 @@ import { trainerErrors } from '../errors.js';
 import type { Ledger, LedgerState } from '../outputs/ledger.js';
 import type { RebuildProgress, Replayed } from '../outputs/rebuild-progress.js';
 import type { AskedRebuild, PolicyState } from './policy-state.js';
+import { rejudged } from './rejudging.js';
 import { buildStep, stepSource, type StepSource } from './step-building.js';
 import type { TrainerTools } from './trainer-tools.js';
 import type { HeldWorker } from './worker-pool.js';
@@ -29,6 +31,8 @@ interface Running {
   /** Of a replay, what the version before came out as, and the digest of that manifest. */
   readonly parent: WeightsManifest | undefined;
   readonly manifest: string;
+  /** Of a replay with the judge of now, as its newest step left them. */
+  readonly baselines?: readonly UserBaseline[];
   /** Of a rebuild, what is not as it was. */
   readonly differs?: string;
 }
@@ -36,6 +40,8 @@ interface Running {
 interface Made {
   readonly report: TrainingReport;
   readonly manifest: WeightsManifest;
+  /** Of a replay with the judge of now. */
+  readonly again?: RejudgedBatch | undefined;
 }
 
 const triesMax = 6;
@@ -88,8 +94,9 @@ export class Rebuilding {
   }
 
   /** What one version came out as. A rebuild ends at the first that differs; the next one of a replay is made upon it, equal or not. */
-  private async take(running: Running, record: VersionRecord, { manifest, report }: Made): Promise<void> {
+  private async take(running: Running, record: VersionRecord, made: Made): Promise<void> {
     const { asked, parent, left } = running;
+    const { manifest, report, again } = made;
     const { store } = this.tools;
     const before = await store.manifest(record.manifestDigest);
     const differing = [
@@ -102,8 +109,10 @@ export class Rebuilding {
       this.running = { ...running, differs, left: differs === '' ? left : [] };
     } else {
       const { measurements } = report;
-      const replayed = [...running.replayed, { version: record.version, differing, measurements }];
-      this.running = { ...running, replayed, parent: manifest, manifest: await store.keepManifest(manifest) };
+      const step = { version: record.version, differing, measurements, rejudged: again?.changes };
+      const baselines = again === undefined ? {} : { baselines: again.baselines };
+      const upon = { parent: manifest, manifest: await store.keepManifest(manifest) };
+      this.running = { ...running, replayed: [...running.replayed, step], ...upon, ...baselines };
     }
     await this.keep(asked, 'running', '');
     if (parent !== undefined) await this.letGo(parent);
@@ -192,22 +201,29 @@ export class Rebuilding {
   private async make(
     ledger: LedgerState,
     record: VersionRecord,
-    { asked, parent }: Running,
+    { asked, parent, baselines }: Running,
     signal: AbortSignal,
   ): Promise<Made | undefined> {
     const { version, batch: number } = record;
     const batch = await this.ledger.batch(ledger, number);
     if (batch === undefined) throw trainerErrors.batchGone({ version, batch: number });
+    const again =
+      asked.judged === ''
+        ? undefined
+        : await rejudged(this.tools, [this.ledger, ledger], batch, { asked: asked.judged, baselines });
     // Another name than its own step had, or that of an earlier wish: the worker knows these, and would not take them again.
     const call = `rebuild-${asked.id}-${version}`;
     const { policy } = this.state;
     const held = await this.tools.workers.tryHold({ policy, call }, signal);
     if (held === undefined) return undefined;
     try {
-      const source = await stepSource(this.tools, ledger, batch, held.base, { parent, recipe: asked.recipe });
+      const source = await stepSource(this.tools, ledger, again?.batch ?? batch, held.base, {
+        parent,
+        recipe: asked.recipe,
+      });
       const made = await this.train(held.worker, source, call, signal);
       if (asked.from !== undefined) checkGuards(source.batch, made.report, this.tools.recipe);
-      return made;
+      return { ...made, again };
     } finally {
       held.release();
     }

@@ -8,6 +8,8 @@ const replayedSchema = z.object({
   differing: z.array(z.string()),
   /** Of the step's report, by name. */
   measurements: z.record(z.string(), z.number()),
+  /** Where its turns were judged again: how many of them, and of how many verdict and hint are others; `refused` were not. */
+  rejudged: z.object({ turns: z.number(), verdicts: z.number(), hints: z.number(), refused: z.number() }).optional(),
 });
 
 const progressSchema = z.object({

@@ -1,6 +1,6 @@
 // What the log holds about a turn, as a batch and a step need it. It keeps nothing: the same turn is read again when a step repeats.
 import { isBacktalkError, TurnLog, type Clock, type FactName, type FactReader, type TurnIds } from '@backtalk/kit';
-import type { TurnCompleted, TurnOpened } from '@backtalk/proto/facts';
+import type { TurnCompleted, TurnJudged, TurnOpened, TurnRejudged } from '@backtalk/proto/facts';
 
 import type { TurnFacts } from '../domain/settle-reason.js';
 import { idsBytes, sampleBytesMax } from '../domain/step-size.js';
@@ -14,6 +14,8 @@ const goneCodes = new Set(['fact_undecodable', 'conversation_unreadable', 'blob_
 /** A store that several share shows a blob later than the fact that names it; after so long it is gone. */
 const payloadLateMs = 600_000;
 const turnFacts: readonly FactName[] = ['turnOpened', 'turnCompleted', 'turnContinued'];
+
+type JudgedIds = TurnIds & Pick<TurnJudged, 'policy'>;
 
 export class SourceLog {
   private readonly log: TurnLog;
@@ -38,6 +40,16 @@ export class SourceLog {
       continued: continued?.message,
       continuedMs: continued?.timeMs,
     };
+  }
+
+  /** By votes and evidence. */
+  async firstJudgement({ tenant, user, turn, policy }: JudgedIds): Promise<TurnJudged | undefined> {
+    return (await this.reader.last('turnJudged', { tenant, user, policy, turn, revision: 0 }))?.message;
+  }
+
+  /** What came of it where an operator had it judged again. */
+  async judgedAgain({ tenant, user, turn, policy }: JudgedIds, asked: string): Promise<TurnRejudged | undefined> {
+    return (await this.reader.last('turnRejudged', { tenant, user, policy, turn, asked }))?.message;
   }
 
   /** Of a sample, at most. */

@@ -3,7 +3,8 @@ import { baseVersion, isBacktalkError, type BlobStore } from '@backtalk/kit';
 import type { BatchClosed } from '@backtalk/proto/facts';
 import { WeightsManifest } from '@backtalk/proto/weights';
 
-import { replayPlan } from '../domain/replay-plan.js';
+import type { Recipe } from '../domain/recipe.js';
+import { recipeInPlan, replayPlan } from '../domain/replay-plan.js';
 import { decodePlan, type StepPlan, type StoredPlan } from '../domain/step-plan.js';
 import type { VersionLine } from '../domain/version-line.js';
 import { trainerErrors } from '../errors.js';
@@ -37,6 +38,14 @@ export class StepStore {
     const reading = replayPlan(await this.blobs.get(digest), recipe);
     if ('problems' in reading) throw trainerErrors.replayRefused({ problems: reading.problems });
     return reading.plan;
+  }
+
+  /** Whole, as the batch closed with it. */
+  async recipeOf({ configDigest: digest, version }: BatchClosed): Promise<Recipe> {
+    const recipe = recipeInPlan(await this.blobs.get(digest));
+    if (recipe === undefined)
+      throw trainerErrors.replayRefused({ problems: [`The recipe of ${version} cannot be read.`] });
+    return recipe;
   }
 
   async keepManifest(manifest: WeightsManifest): Promise<string> {

@@ -274,8 +274,16 @@ export class TrainerRig {
   }
 
   /** @param recipe what its steps have otherwise than they had */
-  async replay(from: string, version: string, id: string, recipe = ''): Promise<void> {
-    await this.set('rebuild', { id, from, version, recipe });
+  async replay(from: string, version: string, id: string, recipe = '', judged = ''): Promise<void> {
+    await this.set('rebuild', { id, from, version, recipe, judged });
+  }
+
+  /** What the judge of now makes of a turn, or why it does not judge it. */
+  async rejudge(shape: TurnShape, asked: string, refused = ''): Promise<void> {
+    const judged = judgedTurn(shape);
+    const { turn, tenant, user, policy } = judged;
+    const again = refused === '' ? judged : undefined;
+    await this.speakers.judge.publish('turnRejudged', { turn, tenant, user, policy, asked, judged: again, refused });
   }
 
   /** How the newest rebuild, or replay, ended. */

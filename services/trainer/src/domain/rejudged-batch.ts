@@ -1,0 +1,97 @@
+// A batch of the past as the judge of now would have had it: the same turns, lessons and numbers, with other verdicts, and what follows from
+// them, which are rewards, hindsight and baselines. What people and rules said of a turn after its first judgement stays. Pure.
+import { isFirstJudgement } from '@backtalk/kit';
+import type { BatchClosed, BatchSample, TurnJudged, UserBaseline } from '@backtalk/proto/facts';
+
+import { baselinesAfter } from './baselines.js';
+import { hindsightsOf } from './batch-fact.js';
+import { candidateOf } from './candidate.js';
+import type { Recipe } from './recipe.js';
+import { isOfTurn } from './rehearsal.js';
+import { worthOf, type LearningContext } from './sample-worth.js';
+import type { TurnFacts } from './settle-reason.js';
+
+/** Of one turn. */
+export interface Rejudged {
+  readonly facts: TurnFacts;
+  /** As the batch had it. */
+  readonly first: TurnJudged;
+  /** By the judge of now; undefined where it is not judged again, and stays. */
+  readonly again: TurnJudged | undefined;
+}
+
+/** What another judge changes of a batch, in samples. */
+export interface JudgeChanges {
+  /** That were asked about. */
+  readonly turns: number;
+  readonly verdicts: number;
+  /** Words of hindsight, also where a lesson says them already. */
+  readonly hints: number;
+  /** That are not judged again: their person has said no since, or the log does not hold them. */
+  readonly refused: number;
+}
+
+export interface RejudgedBatch {
+  readonly batch: BatchClosed;
+  /** For the next one. */
+  readonly baselines: readonly UserBaseline[];
+  readonly changes: JudgeChanges;
+}
+
+/** What was known when the batch closed. */
+export type ClosedAt = Omit<LearningContext, 'steps' | 'nowMs' | 'readSinceMs'>;
+
+/**
+ * @param judgements by turn, of each sample that is judged by votes and evidence
+ * @param recipe that the batch closed with
+ */
+export function rejudgedBatch(
+  batch: BatchClosed,
+  judgements: ReadonlyMap<string, Rejudged>,
+  at: ClosedAt,
+  recipe: Recipe,
+): RejudgedBatch {
+  const context = { ...at, steps: [], nowMs: 0, readSinceMs: 0 };
+  const samples = batch.samples.map((sample) => {
+    const rejudged = isFirstJudgement(sample) ? judgements.get(sample.turn) : undefined;
+    return rejudged === undefined ? sample : sampleAgain(sample, rejudged, batch, context, recipe);
+  });
+  const verdicts = samples
+    .filter((sample) => isOfTurn(sample) && !sample.shown)
+    .map(({ user, verdict, attempt }) => ({ user, verdict, stepReward: attempt?.reward }));
+  const baselines = batch.repeats > 0 ? at.baselines : baselinesAfter(at.baselines, verdicts);
+  return { batch: { ...batch, samples }, baselines, changes: changesIn([...judgements.values()]) };
+}
+
+function sampleAgain(
+  sample: BatchSample,
+  { facts, first, again }: Rejudged,
+  { lessons }: BatchClosed,
+  context: LearningContext,
+  recipe: Recipe,
+): BatchSample {
+  // The reward is reckoned anew in any case: the baseline may be another one.
+  const judged = again ?? first;
+  const worth = worthOf(candidateOf({ message: judged, sequence: 0, timeMs: 0 }, facts, recipe), context, recipe);
+  const advantage = worth.kind === 'effective' || worth.kind === 'idle' ? worth.advantage : 0;
+  const rewarded = { ...sample, verdict: judged.verdict, advantage };
+  // The same words are shown as they were.
+  if (isSaidSo(first, judged)) return rewarded;
+  const shown = lessons.filter(({ id }) => sample.lessons.includes(id));
+  const hinted = worth.kind === 'effective' && worth.hinted;
+  return { ...rewarded, ...hindsightsOf({ hinted, judged }, shown, lessons) };
+}
+
+function changesIn(judgements: readonly Rejudged[]): JudgeChanges {
+  const again = judgements.flatMap(({ first, again }) => (again === undefined ? [] : [{ first, again }]));
+  return {
+    turns: judgements.length,
+    verdicts: again.filter(({ first, again }) => first.verdict !== again.verdict).length,
+    hints: again.filter(({ first, again }) => !isSaidSo(first, again)).length,
+    refused: judgements.length - again.length,
+  };
+}
+
+function isSaidSo(a: TurnJudged, b: TurnJudged): boolean {
+  return [a.hint, ...a.otherHints].join('\n') === [b.hint, ...b.otherHints].join('\n');
+}
