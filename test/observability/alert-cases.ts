@@ -24,6 +24,7 @@ const stored = `backtalk_gateway_turns_stored_total{${ns}, where="nowhere"}`;
 const firstToken = (le: string) => `backtalk_gateway_first_token_seconds_bucket{${ns}, le="${le}"}`;
 const turns = `backtalk_gateway_turns_total{${ns}, trainable="false"}`;
 const why = (reason: string) => `backtalk_gateway_untrainable_total{${ns}, reason="${reason}"}`;
+const oldest = (fact: string) => `backtalk_judge_facts_oldest_age_seconds{${ns}, fact="${fact}"}`;
 const pending = `backtalk_collector_facts_pending{${ns}, fact="turnOpened"}`;
 const dead = (outcome: string) =>
   `backtalk_judge_facts_handled_total{${ns}, fact="turnContinued", outcome="${outcome}"}`;
@@ -263,16 +264,14 @@ export const alertCases: readonly AlertCase[] = [
     fires: { [pending]: '2000+10x60' },
     quiet: { [pending]: '9000-100x60' },
   },
-  gauge(
-    'BacktalkFactStuck',
-    `backtalk_judge_facts_oldest_age_seconds{${ns}, fact="turnContinued"}`,
-    '0+60x40',
-    '60x40',
-    {
-      ...n,
-      fact: 'turnContinued',
-    },
-  ),
+  {
+    alert: 'BacktalkFactStuck',
+    at: '30m',
+    labels: { ...n, fact: 'turnContinued' },
+    fires: { [oldest('turnContinued')]: '0+60x40' },
+    // An operator's askings wait for all that people said.
+    quiet: { [oldest('turnContinued')]: '60x40', [oldest('judgementAsked')]: '0+60x40' },
+  },
   {
     alert: 'BacktalkDeadLetters',
     at: '10m',

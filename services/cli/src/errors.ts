@@ -93,11 +93,22 @@ export const cliErrors = defineErrors('cli', {
     message: (p: { from: string; to: string }) =>
       `${p.from} to ${p.to} are not taken again yet: the trainer does it between batches, and goes on without this command (npx backtalk status).`,
   },
+  /** Of one attempt. */
+  environmentBroke: {
+    code: 'environment_broke',
+    retry: 'never',
+    message: (p: { why: string }) => p.why,
+  },
+  environmentFailed: {
+    code: 'environment_failed',
+    retry: 'never',
+    message: (p: { task: number; why: string }) => `No attempt at task ${p.task} came to a score. ${p.why}`,
+  },
   rejudgingPending: {
     code: 'rejudging_pending',
     retry: 'later',
-    message: (p: { from: string; to: string; done: number; of: number }) =>
-      `${p.done} of ${p.of} turns of ${p.from} to ${p.to} are judged again: the judge goes after what people wait for. Look whether it is up (npx backtalk status), and ask again with a longer --wait.`,
+    message: (p: { from: string; to: string; asked: string; done: number; of: number }) =>
+      `${p.done} of ${p.of} turns of ${p.from} to ${p.to} are judged again: what people wait for goes first. The judge goes on where it is up (npx backtalk status): --judge ${p.asked} takes it up again.`,
   },
   replayFailed: {
     code: 'replay_failed',

@@ -27,6 +27,7 @@ import { checkReceipt } from './commands/receipt.js';
 import { showRecipe, showRecipeOf } from './commands/recipe.js';
 import { rebuild } from './commands/rebuild.js';
 import { replay, type ReplayFlags } from './commands/replay.js';
+import { rollout, type RolloutFlags } from './commands/rollout.js';
 import { restore } from './commands/restore.js';
 import { rollback, type RollbackFlags } from './commands/rollback.js';
 import { simulate } from './commands/simulate.js';
@@ -72,6 +73,20 @@ function addTalking({ program, run, attempt }: Shell, signal: AbortSignal): void
         process.exitCode = await simulate([...(json === true ? ['--json'] : []), ...shared, ...words], signal);
       }),
     );
+  program
+    .command('rollout <tasks>')
+    .description(
+      'let the model try tasks, one JSON value a line, each several times, in environments that say how well it did (docs/agents.md)',
+    )
+    .requiredOption('--environment <command>', 'a program that is given a task and each answer, as lines of JSON')
+    .option('--attempts <n>', 'at each task, rewarded beside each other', whole(1), 8)
+    .option('--rounds <n>', 'how often the file is gone through', whole(1), 1)
+    .option('--at-once <n>', 'attempts that are made at once', whole(1), 4)
+    .option('--steps <n>', 'answers in one attempt, at most', whole(1), 16)
+    .option('--max-tokens <n>', 'length of an answer', whole(1), 256)
+    .option('--wait <time>', 'for a line of the environment: 1h, 30m or 45s', age, 60_000)
+    .option('--no-train', 'only measure: nothing is learned from')
+    .action((tasks: string, flags: RolloutFlags) => run((context) => rollout(context, tasks, flags)));
   program
     .command('feedback <turn>')
     .description('say what an answer was worth; it outranks the judge')
@@ -207,14 +222,13 @@ function addMakingAgain(shell: Shell): void {
     .option('--to <version>', 'the last of them; the one that answers where it is left out')
     .option('--recipe <numbers>', 'what the steps have otherwise than they had: learningRate=5e-4,optimizerSteps=2', '')
     .option(
-      '--judge',
-      'with what the judge that runs now makes of their turns, in place of what was judged then',
-      false,
+      '--judge [asking]',
+      'with what the judge that runs now makes of their turns, in place of what was judged then; or with what it said when it was asked before',
     )
     .option('--save <dir>', 'a new folder for what the last one comes out as, an adapter in Hugging Face’s layout')
     .option(
       '--wait <time>',
-      'for the trainer, which does it between batches, and before that for the judge: 1h, 30m or 45s',
+      'for the judge, and then again for the trainer, which does it between batches: 1h, 30m or 45s',
       age,
       1_800_000,
     )

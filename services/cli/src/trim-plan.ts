@@ -120,7 +120,8 @@ export class TrimPlanner {
   }
 
   private addToTurn(turn: Turn, { name, timeMs, ids, headers, sequence }: TrimRow, stored: TrimmedRow): void {
-    turn.newestMs = Math.max(turn.newestMs, timeMs);
+    // An operator's asking is nothing that was said of the turn.
+    if (name !== 'judgementAsked' && name !== 'turnRejudged') turn.newestMs = Math.max(turn.newestMs, timeMs);
     (name === 'sampleTaken' ? turn.marks : turn.facts).push(stored);
     if (headers.parent !== undefined) turn.parents.add(headers.parent);
     if (headers.session !== undefined) turn.sessions.add(headers.session);

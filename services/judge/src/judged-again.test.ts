@@ -1,7 +1,7 @@
-import { newId } from '@backtalk/kit';
+import { newId, Refusals } from '@backtalk/kit';
 import { until } from '@backtalk/kit/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
-import { JudgeRig } from './testing/judge-rig.js';
+import { JudgeRig, tenant } from './testing/judge-rig.js';
 
 let rig: JudgeRig;
 
@@ -66,6 +66,34 @@ it('a turn is not judged again where its person has said no, or where the log do
   expect(await rig.untilRejudged(no, 'one')).toMatchObject({ judged: undefined, refused: 'opted_out' });
   for (const one of [cut, never])
     expect(await rig.untilRejudged(one, 'one')).toMatchObject({ judged: undefined, refused: 'gone' });
+});
+
+it('a turn of someone who has said no since is not shown to another judge, whatever they said then', async () => {
+  const judge = await rig.judge();
+  const talk = await rig.turn([{ text: neutral }]);
+  await rig.untilJudged(talk);
+  const { user, session } = await rig.turn([], { user: talk.user });
+  await new Refusals(rig.admin).note({ tenant, user, session, source: 'request', turn: 't' });
+  const before = await rig.metric(judge, 'votes_cast_total{result="-1"}');
+  await rig.ask(talk, 'one');
+  expect(await rig.untilRejudged(talk, 'one')).toMatchObject({ judged: undefined, refused: 'opted_out' });
+  expect(await rig.metric(judge, 'votes_cast_total{result="-1"}')).toBe(before);
+});
+
+it('a turn whose conversation cannot be read any more is gone, and no dead letter', async () => {
+  await rig.judge();
+  const talk = await rig.turn([{ text: neutral }], { messages: 'no JSON' });
+  await rig.ask(talk, 'one');
+  expect(await rig.untilRejudged(talk, 'one')).toMatchObject({ judged: undefined, refused: 'gone' });
+});
+
+it('votes are cast again on the share of turns on which they are cast', async () => {
+  const judge = await rig.judge({ voteShare: 0 });
+  const talk = await rig.turn([{ text: 'Too long! One short sentence, please.' }]);
+  const first = await rig.untilJudged(talk);
+  await rig.ask(talk, 'one');
+  expect((await rig.untilRejudged(talk, 'one')).judged).toEqual(first);
+  expect(await rig.metric(judge, 'votes_cast_total{result="-1"}')).toBe(0);
 });
 
 it('what people wait for is judged before what is judged again', async () => {

@@ -1,3 +1,4 @@
+import { until } from '@backtalk/kit/testing';
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';
 import type { TrainRequest } from '@backtalk/proto/training';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -5,6 +6,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { TrainerRig } from './testing/trainer-rig.js';
 import type { TurnShape } from './testing/turns.js';
 
+const { STAGE_STABLE: STABLE, STAGE_BURNED: BURNED } = WeightsStaged_Stage;
 const environment = { BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=2,settleAtTurns=1' };
 let rig: TrainerRig;
 
@@ -27,7 +29,7 @@ async function withVersions(): Promise<TrainRequest[]> {
   for (const [at, turns] of [first, second].entries()) {
     for (const turn of turns) await rig.say(turn);
     await rig.untilVersions(at + 1);
-    await rig.stage(`backtalk-v${String(at + 1)}`, WeightsStaged_Stage.STAGE_STABLE);
+    await rig.stage(`backtalk-v${String(at + 1)}`, STABLE);
   }
   return rig.worker.steps.map(({ request }) => request);
 }
@@ -41,7 +43,7 @@ async function replayed(judgements: readonly TurnShape[]): Promise<TrainRequest[
   return rig.worker.steps.slice(before).map(({ request }) => request);
 }
 
-const rewards = ({ samples }: TrainRequest) => samples.map(({ turn, advantage }) => [turn, advantage]);
+const rewards = ({ samples }: Pick<TrainRequest, 'samples'>) => samples.map(({ turn, advantage }) => [turn, advantage]);
 
 describe('a replay with the judge of now', () => {
   it('a judge that says the same again makes the same versions, byte for byte', async () => {
@@ -83,6 +85,77 @@ describe('a replay with the judge of now', () => {
     expect(rows.map(({ rejudged }) => rejudged?.verdicts)).toEqual([1, 0]);
   });
 
+  it('rewards of a row that begins in the middle are reckoned from the baselines of the log, and from the version answered', async () => {
+    rig = await TrainerRig.start({
+      environment: { BACKTALK_RECIPE_SET: `${environment.BACKTALK_RECIPE_SET},rewardVersions=1` },
+    });
+    await rig.startTrainer();
+    const turns = [
+      first.map((turn) => ({ ...turn, verdict: -1 })),
+      [
+        { turn: 'three', verdict: 1 },
+        { ...second[1], turn: 'four', version: 'backtalk-v1' },
+      ],
+      second.map((turn) => ({ ...turn, turn: `${turn.turn}-late`, version: 'backtalk-v2' })),
+    ];
+    for (const [at, some] of turns.entries()) {
+      for (const turn of some) await rig.say(turn);
+      await rig.untilVersions(at + 1);
+      await rig.stage(`backtalk-v${String(at + 1)}`, STABLE);
+    }
+    // Other words are no other verdicts.
+    for (const shape of turns.flat()) await rig.rejudge({ ...shape, hint: `${shape.turn}.` }, 'asked');
+    const before = rig.worker.steps.length;
+    await rig.replay('backtalk-v2', 'backtalk-v3', 'one', '', 'asked');
+    await rig.untilRebuilt('one');
+    const given = rig.worker.steps.map(({ request }) => rewards(request).map(([, advantage]) => advantage));
+    expect(given.slice(before - 2, before)).toEqual([
+      [2, 0],
+      [-0.5, -0.5],
+    ]);
+    expect(given.slice(before)).toEqual(given.slice(before - 2, before));
+  });
+
+  it('what was said of versions that came to nothing has moved baselines, and goes on doing so', async () => {
+    rig = await TrainerRig.start({ environment });
+    await rig.startTrainer();
+    const turns = [first, second, ['five', 'six'].map((turn) => ({ turn, hint: `${turn}.`, version: 'backtalk-v1' }))];
+    const fates = [STABLE, BURNED, STABLE];
+    for (const [at, some] of turns.entries()) {
+      for (const turn of some) await rig.say({ ...turn, verdict: -1 });
+      await rig.untilVersions(at + 1);
+      await rig.stage(`backtalk-v${String(at + 1)}`, fates[at] ?? STABLE);
+    }
+    for (const { turn } of first) await rig.rejudge({ turn, verdict: 1 }, 'asked');
+    for (const shape of turns[2] ?? []) await rig.rejudge({ ...shape, verdict: -1 }, 'asked');
+    const before = rig.worker.steps.length;
+    await rig.replay('backtalk-v1', 'backtalk-v3', 'one', '', 'asked');
+    expect((await rig.untilRebuilt('one')).replayed.map(({ version }) => version)).toEqual([
+      'backtalk-v1',
+      'backtalk-v3',
+    ]);
+    const steps = rig.worker.steps.map(({ request }) => rewards(request).map(([, advantage]) => advantage));
+    // Two verdicts of +1 in place of -1, then two of -1: 0.
+    expect(steps[2]).toEqual([0, 0]);
+    expect(steps.slice(before)).toEqual([
+      [1, 1],
+      [-1, -1],
+    ]);
+  });
+
+  it('a row goes on where the batch before it is gone, with someone who was forgotten', async () => {
+    await withVersions();
+    for (const shape of second) await rig.rejudge({ ...shape, verdict: 1 }, 'asked');
+    await rig.loseBatch(1);
+    await rig.replay('backtalk-v2', 'backtalk-v2', 'one', '', 'asked');
+    const { state, replayed: rows } = await rig.untilRebuilt('one');
+    expect({ state, of: rows.map(({ rejudged }) => rejudged?.verdicts) }).toEqual({ state: 'different', of: [2] });
+    expect(rewards(rig.worker.steps.at(-1)?.request ?? { samples: [] })).toEqual([
+      ['three', 1],
+      ['four', 1],
+    ]);
+  });
+
   it('other hints are shown to the teacher, and none where the judge of now hears none', async () => {
     await withVersions();
     const judgements = [
@@ -104,20 +177,19 @@ describe('a replay with the judge of now', () => {
 
   it('what a person said of an answer themselves stays, and so does what is not judged again', async () => {
     rig = await TrainerRig.start({ environment });
-    await rig.startTrainer();
-    await rig.pause(true);
+    const trainer = await rig.startTrainer();
     const [one, two] = [
       { turn: 'one', verdict: -1 },
       { turn: 'two', verdict: -1 },
     ];
-    await rig.say(one);
     await rig.say(two);
     await rig.judge({ ...two, verdict: 1, revision: 1 });
-    await rig.pause(false);
+    await until(async () => (await rig.metric(trainer, /turns_judged_total\{.*outcome="pending"/)) === 2);
+    await rig.say(one);
     await rig.untilVersions(1);
-    await rig.stage('backtalk-v1', WeightsStaged_Stage.STAGE_STABLE);
+    await rig.stage('backtalk-v1', STABLE);
     const [step] = rig.worker.steps;
-    expect(step?.request.samples.map(({ advantage }) => advantage)).toEqual([-1, 1]);
+    expect(step?.request.samples.map(({ advantage }) => advantage)).toEqual([1, -1]);
     await rig.rejudge({ ...one, verdict: 1 }, 'asked', 'opted_out');
     await rig.rejudge({ ...two, verdict: -1 }, 'asked');
     await rig.replay('backtalk-v1', 'backtalk-v1', 'one', '', 'asked');

@@ -43,8 +43,12 @@ afterAll(async () => {
 const place = () => ({ nats, user: 'cli' as const, folder: directory.path });
 const words = ['replay', '--from', 'backtalk-v2', '--to', 'backtalk-v3', '--judge'];
 
-/** While a judge answers all that it is asked, and a trainer what it is asked then. */
-async function answering<T>(act: () => Promise<T>): Promise<{ result: T; asked: JudgementAsked[]; wish: unknown }> {
+/** While a judge answers what it is asked, all but that of one turn, and a trainer what it is asked then. */
+async function answering<T>(
+  act: () => Promise<T>,
+  but = '',
+  state = 'different',
+): Promise<{ result: T; asked: JudgementAsked[]; wish: unknown }> {
   let wish: unknown;
   const stop = await kvBucket(trainer, 'settings', anything).watch('backtalk.rebuild', (change) => {
     if (change.kind !== 'put') return;
@@ -55,12 +59,12 @@ async function answering<T>(act: () => Promise<T>): Promise<{ result: T; asked: 
       { version: 'backtalk-v2', differing: ['adapter_model.safetensors'], measurements: {}, rejudged },
       { version: 'backtalk-v3', differing: ['adapter_model.safetensors'], measurements: {} },
     ];
-    const told = { asked, version, state: 'different', detail: 'x', done: 2, of: 2, replayed };
+    const told = { asked, version, state, detail: 'x.', done: 2, of: 2, replayed };
     void kvBucket(trainer, 'tries', anything).put('trainer.rebuild.backtalk', told);
   });
   const asked: JudgementAsked[] = [];
   const ended = new AbortController();
-  const judging = answerAll(asked, ended.signal);
+  const judging = answerAll(asked, but, ended.signal);
   const result = await act().finally(() => {
     ended.abort();
     stop();
@@ -69,7 +73,7 @@ async function answering<T>(act: () => Promise<T>): Promise<{ result: T; asked: 
   return { result, asked, wish };
 }
 
-async function answerAll(asked: JudgementAsked[], signal: AbortSignal): Promise<void> {
+async function answerAll(asked: JudgementAsked[], but: string, signal: AbortSignal): Promise<void> {
   const judge = new FactPublisher(await nats.connect('judge'));
   const reader = new FactReader(await nats.connect('admin'));
   let next = 0;
@@ -77,6 +81,7 @@ async function answerAll(asked: JudgementAsked[], signal: AbortSignal): Promise<
     for await (const { message, sequence } of reader.read(['judgementAsked'], { from: next })) {
       next = sequence + 1;
       asked.push(message);
+      if (message.turn === but) continue;
       const judged = TurnJudged.fromPartial({ ...message, verdict: 1, judgeModel: 'reader' });
       await judge.publish('turnRejudged', { ...message, judged, refused: '' });
     }
@@ -110,8 +115,30 @@ it('what another judge changes stands beside each version', async () => {
   expect(result.stdout).toMatch(/backtalk-v2\s+no\s+1 of 2\s+0 of 2\s+0 of 2/);
 });
 
-it('a judge that is away is said to be late, with how far it has come', async () => {
-  const { status, values } = await runCommand(place(), [...words, '--wait', '1s']);
-  expect({ status, values }).toMatchObject({ status: 1, values: [{ error: { code: 'rejudging_pending' } }] });
-  expect(JSON.stringify(values)).toContain('0 of 3 turns');
+it('a judge that is late is named, with how far it has come, and the trainer is asked nothing', async () => {
+  const { result, asked, wish } = await answering(() => runCommand(place(), [...words, '--wait', '2s']), 'three');
+  expect(result).toMatchObject({ status: 1, values: [{ error: { code: 'rejudging_pending' } }] });
+  expect(JSON.stringify(result.values)).toContain('2 of 3 turns');
+  expect(JSON.stringify(result.values)).toContain(`--judge ${asked.at(-1)?.asked ?? 'nothing'} takes it up`);
+  // What was asked before is there still.
+  expect(wish).not.toMatchObject({ judged: asked.at(-1)?.asked });
+});
+
+it('an asking that was broken off is taken up: no turn is judged a second time', async () => {
+  const early = await answering(() => runCommand(place(), [...words, '--wait', '2s']), 'three');
+  const id = early.asked.at(-1)?.asked ?? '';
+  const count = early.asked.length;
+  const { result, asked, wish } = await answering(() => runCommand(place(), [...words, id]));
+  expect(result).toMatchObject({ status: 0, values: [{ asked: id, state: 'different' }] });
+  expect(asked).toHaveLength(count);
+  expect(wish).toMatchObject({ judged: id });
+  const refused = await runCommand(place(), [...words, 'no asking']);
+  expect(refused).toMatchObject({ status: 2, values: [{ error: { code: 'bad_argument' } }] });
+});
+
+it('what the trainer refuses says how to use the judgements once more', async () => {
+  const ask = () => runCommand(place(), [...words, '--recipe', 'effective=3']);
+  const { result, asked } = await answering(ask, '', 'failed');
+  expect(result).toMatchObject({ status: 1, values: [{ error: { code: 'replay_failed' } }] });
+  expect(JSON.stringify(result.values)).toContain(`--judge ${asked.at(-1)?.asked ?? 'nothing'}.`);
 });

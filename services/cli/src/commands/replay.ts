@@ -16,7 +16,8 @@ export interface ReplayFlags {
   readonly from: string;
   readonly to?: string;
   readonly recipe: string;
-  readonly judge: boolean;
+  /** True: anew; a word: the asking of before. */
+  readonly judge?: true | string;
   readonly save?: string;
   readonly wait: number;
 }
@@ -53,7 +54,7 @@ const shownFigures = [
 
 export async function replay(context: CommandContext, flags: ReplayFlags): Promise<void> {
   const { connection, output, signal } = context;
-  const { from, to, recipe, save, wait } = flags;
+  const { from, to, recipe, judge: given, save, wait } = flags;
   const policy = policyOf(from, '--from');
   if (to !== undefined && policyOf(to, '--to') !== policy)
     throw cliErrors.badArgument({ name: '--to', value: to, wanted: `a version of ${policy}, as --from is` });
@@ -68,14 +69,20 @@ export async function replay(context: CommandContext, flags: ReplayFlags): Promi
     const onProgress = ({ done, of, replayed }: MadeAgain) => {
       output.line(`${String(done)} of ${String(of)} steps are taken again: ${replayed.at(-1)?.version ?? ''}.`);
     };
-    const judged = flags.judge
-      ? await judgedAgain(broker, { policy, from, to: version }, { waitMs: wait, signal, output })
-      : undefined;
-    const asked = judged === undefined ? {} : { judged: judged.asked };
-    const wish = { policy, version, from, recipe, ...asked };
+    const row = { policy, from, to: version };
+    const judged =
+      given === undefined
+        ? undefined
+        : await judgedAgain({ broker, blobs }, row, askingOf(given), { waitMs: wait, signal, output });
+    const { asked } = judged ?? {};
+    if (asked !== undefined) output.line(`The judge has answered; --judge ${asked} takes its answers once more.`);
+    const wish = { policy, version, from, recipe, ...(asked === undefined ? {} : { judged: asked }) };
     const last = await madeAgain(broker, wish, { waitMs: wait, signal, onProgress });
     if (last === undefined || last.state === 'running') throw cliErrors.replayPending({ from, to: version });
-    if (last.state === 'failed') throw cliErrors.replayFailed({ from, to: version, why: last.detail });
+    if (last.state === 'failed') {
+      const kept = asked === undefined ? '' : ` What the judge answered is kept: --judge ${asked}.`;
+      throw cliErrors.replayFailed({ from, to: version, why: `${last.detail}${kept}` });
+    }
     const rows = last.replayed.map((one): ReplayRow => {
       const { differing, measurements, rejudged } = one;
       return {
@@ -90,11 +97,18 @@ export async function replay(context: CommandContext, flags: ReplayFlags): Promi
       await saveLast({ connection, blobs }, last.manifest, folder);
     }
     const judges = judged?.models;
-    output.value({ from, to: version, recipe, judges, state: last.state, versions: rows, folder });
+    output.value({ from, to: version, recipe, asked, judges, state: last.state, versions: rows, folder });
     print(output, rows, { recipe, judges, folder });
     if (recipe === '' && judged === undefined && last.state === 'different')
       throw cliErrors.rebuildDiffers({ version, files: last.detail });
   });
+}
+
+/** Undefined where it is to be a new one. */
+function askingOf(given: true | string): string | undefined {
+  if (given === true) return undefined;
+  if (/^[\w-]{1,128}$/.test(given)) return given;
+  throw cliErrors.badArgument({ name: '--judge', value: given, wanted: 'what an earlier replay --judge has named' });
 }
 
 /** More that is asked for takes the place of what a replay made. */

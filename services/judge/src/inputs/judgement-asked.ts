@@ -6,10 +6,19 @@ import type { JudgementAsked } from '@backtalk/proto/facts';
 import type { JudgeMark } from '../domain/judgement.js';
 import type { Material } from '../domain/material.js';
 import type { CastVote } from '../domain/verdict.js';
+import { leftOut } from '../domain/vote-rule.js';
 import { judgeErrors } from '../errors.js';
 import type { Judgement } from '../outputs/vote-queue.js';
 import type { JudgeParts } from './parts.js';
 import { evidenceOnly, judgementOf } from './turn-continued.js';
+
+const goneCodes = new Set([
+  'turn_unreadable',
+  'conversation_unreadable',
+  'fact_undecodable',
+  'blob_missing',
+  'blob_corrupt',
+]);
 
 interface Read {
   readonly material: Material;
@@ -22,13 +31,15 @@ export async function judgementAsked(
   { message, trace }: StoredFact<'judgementAsked'>,
   { signal }: Delivery,
 ): Promise<void> {
-  const { judgements, voting } = parts;
+  const { judgements, voting, config } = parts;
   if (await judgements.isRejudged(message)) return;
   const material = await readAgain(parts, message);
   if (typeof material === 'string')
     return judgements.storeAgain({ ...message, judged: undefined, refused: material }, trace);
-  // What was done needs no reader. Votes are cast on all others: which share of the turns has them is about those that wait for learning.
-  if (voting === undefined || material.act !== undefined)
+  // What was done needs no reader. How far the policy has moved on since is no matter here.
+  const { voteShare } = config;
+  const why = leftOut(message.turn, { since: 0, back: 0 }, { voteShare, versionsBehind: 0 });
+  if (voting === undefined || material.act !== undefined || why !== undefined)
     return rejudged(parts, message, { material, votes: [], mark: evidenceOnly }, trace);
   const judgement: Judgement = { ...message, kind: 'again', later: [] };
   await voting.queue.decide(judgement, trace, signal);
@@ -49,15 +60,17 @@ export async function rejudged(
 
 /** Why not, where it is not judged again. */
 async function readAgain({ turns }: JudgeParts, ids: JudgementAsked): Promise<Material | string> {
-  const [opened, continued] = await Promise.all([turns.openedIfThere(ids), turns.continued(ids)]);
-  if (opened === undefined || continued === undefined) return 'gone';
-  const withheld = await turns.withheld(opened, continued);
-  if (withheld !== undefined) return withheld;
   try {
+    const [opened, continued] = await Promise.all([turns.openedIfThere(ids), turns.continued(ids)]);
+    if (opened === undefined || continued === undefined) return 'gone';
+    const withheld = await turns.withheld(opened, continued);
+    if (withheld !== undefined) return withheld;
+    // Another judge may be another company's: old words do not go there after a "no".
+    if (await turns.hasSaidNo(ids)) return 'opted_out';
     return (await turns.material(continued)) ?? 'gone';
   } catch (error) {
     // It was judged long ago, so nothing of it is on its way.
-    if (isBacktalkError(error, 'turn_unreadable')) return 'gone';
+    if (isBacktalkError(error) && goneCodes.has(error.code)) return 'gone';
     throw error;
   }
 }

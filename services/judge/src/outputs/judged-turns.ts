@@ -67,6 +67,11 @@ export class JudgedTurns {
     return saidNo ? 'consent_unknown' : undefined;
   }
 
+  /** In any turn, also where that was not this one, and later than it was learned from. */
+  hasSaidNo({ tenant, user }: Pick<TurnIds, 'tenant' | 'user'>): Promise<boolean> {
+    return this.refusals.said({ tenant, user });
+  }
+
   /** Nothing when nothing was said after the answer. */
   async material(continued: TurnContinued): Promise<Material | undefined> {
     const { messages, completed } = await this.request(continued);

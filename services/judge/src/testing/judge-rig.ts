@@ -53,6 +53,8 @@ interface SpokenTalk extends Talk {
   /** What the person did in place of saying anything. */
   readonly act: string;
   readonly finishReason: string;
+  /** JSON in place of the usual. */
+  readonly messages: string;
 }
 
 export class JudgeRig {
@@ -191,7 +193,8 @@ export class JudgeRig {
   async turn(next: readonly SaidNext[], talk: Partial<SpokenTalk> = {}): Promise<Talk> {
     const { user = newId(), turn = `turn_${newId()}`, session = `session_${newId()}`, train = true } = talk;
     const ids = { turn, tenant, user, policy };
-    const messages = Buffer.from(JSON.stringify([{ role: 'user', content: 'Why is the sky blue?' }]));
+    const usual = JSON.stringify([{ role: 'user', content: 'Why is the sky blue?' }]);
+    const messages = Buffer.from(talk.messages ?? usual);
     const conversation = { encoding: Conversation_Encoding.ENCODING_JSON, messages };
     const consent = { train, source: train ? 'default' : 'request' };
     const answerKeys = [...(talk.answerKeys ?? [])];

@@ -3,7 +3,7 @@
 import { isFirstJudgement } from '@backtalk/kit';
 import type { BatchClosed, BatchSample, TurnJudged, UserBaseline } from '@backtalk/proto/facts';
 
-import { baselinesAfter } from './baselines.js';
+import { baselinesAfter, type UserVerdict } from './baselines.js';
 import { hindsightsOf } from './batch-fact.js';
 import { candidateOf } from './candidate.js';
 import type { Recipe } from './recipe.js';
@@ -27,19 +27,22 @@ export interface JudgeChanges {
   readonly verdicts: number;
   /** Words of hindsight, also where a lesson says them already. */
   readonly hints: number;
-  /** That are not judged again: their person has said no since, or the log does not hold them. */
+  /** That are not judged again: their person has said no since, or the log does not hold them whole. */
   readonly refused: number;
 }
 
 export interface RejudgedBatch {
   readonly batch: BatchClosed;
-  /** For the next one. */
-  readonly baselines: readonly UserBaseline[];
+  /** After it; undefined where they are those of the log. */
+  readonly baselines: readonly UserBaseline[] | undefined;
   readonly changes: JudgeChanges;
 }
 
 /** What was known when the batch closed. */
-export type ClosedAt = Omit<LearningContext, 'steps' | 'nowMs' | 'readSinceMs'>;
+export interface ClosedAt extends Omit<LearningContext, 'steps' | 'nowMs' | 'readSinceMs'> {
+  /** Verdicts of before were judged otherwise, so that the baselines are not those of then. */
+  readonly moved: boolean;
+}
 
 /**
  * @param judgements by turn, of each sample that is judged by votes and evidence
@@ -54,29 +57,42 @@ export function rejudgedBatch(
   const context = { ...at, steps: [], nowMs: 0, readSinceMs: 0 };
   const samples = batch.samples.map((sample) => {
     const rejudged = isFirstJudgement(sample) ? judgements.get(sample.turn) : undefined;
-    return rejudged === undefined ? sample : sampleAgain(sample, rejudged, batch, context, recipe);
+    return rejudged === undefined ? sample : sampleAgain(sample, rejudged, batch, { context, recipe, moved: at.moved });
   });
-  const verdicts = samples
+  const changes = changesIn([...judgements.values()]);
+  const isAsItWas = !at.moved && changes.verdicts === 0;
+  const baselines = isAsItWas || batch.repeats > 0 ? undefined : baselinesAfter(at.baselines, verdictsIn(samples));
+  return { batch: { ...batch, samples }, baselines, changes };
+}
+
+/** Those that move baselines, of a batch whose samples are its own. */
+export function verdictsIn(samples: readonly BatchSample[]): UserVerdict[] {
+  return samples
     .filter((sample) => isOfTurn(sample) && !sample.shown)
     .map(({ user, verdict, attempt }) => ({ user, verdict, stepReward: attempt?.reward }));
-  const baselines = batch.repeats > 0 ? at.baselines : baselinesAfter(at.baselines, verdicts);
-  return { batch: { ...batch, samples }, baselines, changes: changesIn([...judgements.values()]) };
+}
+
+interface Reckoning {
+  readonly context: LearningContext;
+  readonly recipe: Recipe;
+  readonly moved: boolean;
 }
 
 function sampleAgain(
   sample: BatchSample,
   { facts, first, again }: Rejudged,
   { lessons }: BatchClosed,
-  context: LearningContext,
-  recipe: Recipe,
+  { context, recipe, moved }: Reckoning,
 ): BatchSample {
-  // The reward is reckoned anew in any case: the baseline may be another one.
   const judged = again ?? first;
+  const isSaid = isSaidSo(first, judged);
+  // What is judged as it was is as it was, whatever a release of before made of it.
+  if (isSaid && first.verdict === judged.verdict && !moved) return sample;
   const worth = worthOf(candidateOf({ message: judged, sequence: 0, timeMs: 0 }, facts, recipe), context, recipe);
   const advantage = worth.kind === 'effective' || worth.kind === 'idle' ? worth.advantage : 0;
   const rewarded = { ...sample, verdict: judged.verdict, advantage };
   // The same words are shown as they were.
-  if (isSaidSo(first, judged)) return rewarded;
+  if (isSaid) return rewarded;
   const shown = lessons.filter(({ id }) => sample.lessons.includes(id));
   const hinted = worth.kind === 'effective' && worth.hinted;
   return { ...rewarded, ...hindsightsOf({ hinted, judged }, shown, lessons) };

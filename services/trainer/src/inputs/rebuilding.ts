@@ -31,8 +31,8 @@ interface Running {
   /** Of a replay, what the version before came out as, and the digest of that manifest. */
   readonly parent: WeightsManifest | undefined;
   readonly manifest: string;
-  /** Of a replay with the judge of now, as its newest step left them. */
-  readonly baselines?: readonly UserBaseline[];
+  /** Of a replay with the judge of now, by number of a batch: baselines after it that are others than those of the log. */
+  readonly reckoned: ReadonlyMap<number, readonly UserBaseline[]>;
   /** Of a rebuild, what is not as it was. */
   readonly differs?: string;
 }
@@ -110,9 +110,11 @@ export class Rebuilding {
     } else {
       const { measurements } = report;
       const step = { version: record.version, differing, measurements, rejudged: again?.changes };
-      const baselines = again === undefined ? {} : { baselines: again.baselines };
+      const { baselines } = again ?? {};
+      const reckoned = new Map(running.reckoned);
+      if (baselines !== undefined) reckoned.set(record.batch, baselines);
       const upon = { parent: manifest, manifest: await store.keepManifest(manifest) };
-      this.running = { ...running, replayed: [...running.replayed, step], ...upon, ...baselines };
+      this.running = { ...running, replayed: [...running.replayed, step], ...upon, reckoned };
     }
     await this.keep(asked, 'running', '');
     if (parent !== undefined) await this.letGo(parent);
@@ -132,7 +134,7 @@ export class Rebuilding {
       asked.from === undefined
         ? await this.lineage(ledger, asked.version)
         : await this.row(ledger, asked.from, asked.version);
-    this.running = { asked, left, of: left.length, replayed: [], parent: undefined, manifest: '' };
+    this.running = { asked, left, of: left.length, replayed: [], parent: undefined, manifest: '', reckoned: new Map() };
     await this.keep(asked, 'running', '');
     return this.running;
   }
@@ -201,22 +203,22 @@ export class Rebuilding {
   private async make(
     ledger: LedgerState,
     record: VersionRecord,
-    { asked, parent, baselines }: Running,
+    { asked, parent, reckoned }: Running,
     signal: AbortSignal,
   ): Promise<Made | undefined> {
     const { version, batch: number } = record;
     const batch = await this.ledger.batch(ledger, number);
     if (batch === undefined) throw trainerErrors.batchGone({ version, batch: number });
-    const again =
-      asked.judged === ''
-        ? undefined
-        : await rejudged(this.tools, [this.ledger, ledger], batch, { asked: asked.judged, baselines });
     // Another name than its own step had, or that of an earlier wish: the worker knows these, and would not take them again.
     const call = `rebuild-${asked.id}-${version}`;
     const { policy } = this.state;
     const held = await this.tools.workers.tryHold({ policy, call }, signal);
     if (held === undefined) return undefined;
     try {
+      const again =
+        asked.judged === ''
+          ? undefined
+          : await rejudged(this.tools, [this.ledger, ledger], batch, { asked: asked.judged, reckoned });
       const source = await stepSource(this.tools, ledger, again?.batch ?? batch, held.base, {
         parent,
         recipe: asked.recipe,

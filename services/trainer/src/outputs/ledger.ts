@@ -113,6 +113,23 @@ export class Ledger {
     return undefined;
   }
 
+  /** The newest before it that the log still holds; undefined for the first. */
+  async batchBefore(ledger: LedgerState, number: number): Promise<BatchClosed | undefined> {
+    for (let at = number - 1; at > 0; at -= 1) {
+      const found = await this.batch(ledger, at);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  /** Of a row of numbers, both ends with it, those that the log still holds. */
+  async *batches(ledger: LedgerState, first: number, last: number): AsyncGenerator<BatchClosed> {
+    for (let at = first; at <= last; at += 1) {
+      const found = await this.batch(ledger, at);
+      if (found !== undefined) yield found;
+    }
+  }
+
   private async isIn(ledger: LedgerState, batch: number, turn: string): Promise<boolean> {
     if (ledger.settled.has(turn)) return true;
     // Not closed, as far as this trainer knows: where it is wrong, its own batch cannot close.

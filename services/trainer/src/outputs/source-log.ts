@@ -15,7 +15,11 @@ const goneCodes = new Set(['fact_undecodable', 'conversation_unreadable', 'blob_
 const payloadLateMs = 600_000;
 const turnFacts: readonly FactName[] = ['turnOpened', 'turnCompleted', 'turnContinued'];
 
-type JudgedIds = TurnIds & Pick<TurnJudged, 'policy'>;
+interface Judgements {
+  readonly facts: TurnFacts;
+  readonly first: TurnJudged;
+  readonly again: TurnRejudged | undefined;
+}
 
 export class SourceLog {
   private readonly log: TurnLog;
@@ -42,14 +46,21 @@ export class SourceLog {
     };
   }
 
-  /** By votes and evidence. */
-  async firstJudgement({ tenant, user, turn, policy }: JudgedIds): Promise<TurnJudged | undefined> {
-    return (await this.reader.last('turnJudged', { tenant, user, policy, turn, revision: 0 }))?.message;
-  }
-
-  /** What came of it where an operator had it judged again. */
-  async judgedAgain({ tenant, user, turn, policy }: JudgedIds, asked: string): Promise<TurnRejudged | undefined> {
-    return (await this.reader.last('turnRejudged', { tenant, user, policy, turn, asked }))?.message;
+  /** What a turn was judged first, by votes and evidence, and what came of it where an operator had it judged again. */
+  judgements(
+    { tenant, user, turn, policy }: TurnIds & Pick<TurnJudged, 'policy'>,
+    asked: string,
+  ): Promise<Judgements | 'missing'> {
+    const ids = { tenant, user, turn, policy };
+    return this.unlessGone(ids, async () => {
+      const [facts, first, again] = await Promise.all([
+        this.facts(ids),
+        // The leader is asked: a copy of the log that lags would say that there is none.
+        this.reader.last('turnJudged', { ...ids, revision: 0 }, { sure: true }),
+        this.reader.last('turnRejudged', { ...ids, asked }, { sure: true }),
+      ]);
+      return first === undefined ? 'missing' : { facts, first: first.message, again: again?.message };
+    });
   }
 
   /** Of a sample, at most. */

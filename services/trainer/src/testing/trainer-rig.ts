@@ -315,6 +315,12 @@ export class TrainerRig {
     return digests;
   }
 
+  async loseBatch(number: number): Promise<void> {
+    const { jsm } = await this.nats.connect('admin');
+    for await (const { message, sequence } of this.reader.read(['batchClosed']))
+      if (message.number === number) await jsm.streams.deleteMessage('WEIGHTS', sequence);
+  }
+
   async trimTurns(): Promise<void> {
     await (await this.nats.connect('admin')).jsm.streams.purge('TURNS');
   }

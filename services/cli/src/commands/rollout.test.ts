@@ -1,0 +1,220 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { isJsonObject } from '@backtalk/kit';
+import { startNats, TemporaryDirectory, until, type TestNats } from '@backtalk/kit/testing';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { printCommand, runCommand } from '../testing/cluster-command.js';
+
+const directory = new TemporaryDirectory('rollout');
+let nats: TestNats;
+let gateway: Server;
+
+interface Asked {
+  readonly path: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: Record<string, unknown>;
+}
+
+const asked: Asked[] = [];
+/** What the gateway says to an outcome. */
+let outcomeStatus = 200;
+
+beforeAll(async () => {
+  nats = await startNats();
+  gateway = createServer((request, response) => {
+    void answer(request).then(({ status, body }) => {
+      response.writeHead(status, { 'content-type': 'application/json', 'x-backtalk-weights': 'backtalk-v3' });
+      response.end(JSON.stringify(body));
+    });
+  });
+  await new Promise<void>((resolve) => gateway.listen(0, '127.0.0.1', resolve));
+});
+
+afterAll(async () => {
+  gateway.close();
+  await nats.stop();
+  directory.remove();
+});
+
+beforeEach(() => {
+  asked.length = 0;
+  outcomeStatus = 200;
+});
+
+/** Says the number of the messages that it is given, and calls a tool where there is one. */
+async function answer(request: IncomingMessage): Promise<{ status: number; body: object }> {
+  let text = '';
+  for await (const piece of request.setEncoding('utf8') as AsyncIterable<string>) text += piece;
+  const body: unknown = JSON.parse(text);
+  if (!isJsonObject(body)) return { status: 400, body: {} };
+  const path = request.url ?? '';
+  asked.push({ path, headers: request.headers, body });
+  if (path.endsWith('/outcome')) return { status: outcomeStatus, body: { stored: true, error: { message: 'late' } } };
+  const content = `number ${String(Array.isArray(body['messages']) ? body['messages'].length : 0)}`;
+  const calls = body['tools'] === undefined ? {} : { tool_calls: [{ id: 'c1', type: 'function' }] };
+  return { status: 200, body: { choices: [{ message: { role: 'assistant', content, ...calls } }] } };
+}
+
+/** Asks a task twice, notes all that it is told, and gives the score that the task has for the attempt. */
+const environment = `
+const lines = require('node:readline').createInterface({ input: process.stdin });
+const say = (message) => console.log(JSON.stringify(message));
+let attempt, answers = 0, task;
+lines.on('line', (line) => {
+  require('node:fs').appendFileSync('told', line + '\\n');
+  const told = JSON.parse(line);
+  if (told.task !== undefined) {
+    ({ task, attempt } = told);
+    const words = task.do?.[attempt - 1];
+    if (words === 'die') { console.error('first'); console.error('no such page'); process.exit(3); }
+    if (words === 'babble') console.log('hello');
+    else if (words === 'hang') { require('node:fs').writeFileSync('pid', String(process.pid)); return; }
+    else if (words === 'rush') say({ score: 1 });
+    else say({ messages: [{ role: 'user', content: task.question }], ...(task.tools && { tools: task.tools }) });
+  } else if (++answers === 2) say({ score: task.scores[attempt - 1] });
+  else say({ messages: [{ role: 'tool', content: 'seen', tool_call_id: 'c1' }] });
+});
+`;
+
+function place(tasks: readonly (object | string)[]) {
+  writeFileSync(directory.join('environment.cjs'), environment);
+  writeFileSync(directory.join('told'), '');
+  writeFileSync(
+    directory.join('tasks.jsonl'),
+    tasks.map((task) => (typeof task === 'string' ? task : JSON.stringify(task))).join('\n'),
+  );
+  const { port } = gateway.address() as AddressInfo;
+  const own = { BACKTALK_ENDPOINT: `http://127.0.0.1:${String(port)}/v1` };
+  return { nats, user: 'cli' as const, folder: directory.path, environment: own };
+}
+
+const words = ['rollout', 'tasks.jsonl', '--environment', 'node environment.cjs', '--attempts', '2'];
+const outcomes = () => asked.filter(({ path }) => path.endsWith('/outcome'));
+const turns = () => asked.filter(({ path }) => path.endsWith('/chat/completions'));
+const one = { question: 'Open the page.', scores: [1, -0.5] };
+const two = { question: 'Close it.', scores: [0, 0], tools: [{ type: 'function', function: { name: 'close' } }] };
+
+it('attempts at a task are sessions of one group, and each is told how it went and how many there are', async () => {
+  const { status, values } = await runCommand(place([one, two]), words);
+  expect(status).toBe(0);
+  const groups = new Map<string, Set<string>>();
+  for (const { headers } of turns()) {
+    expect(headers['x-turn-type']).toBe('environment');
+    const [group, session] = [String(headers['x-group-id']), String(headers['x-session-id'])];
+    groups.set(group, (groups.get(group) ?? new Set()).add(session));
+  }
+  expect([...groups.values()].map(({ size }) => size)).toEqual([2, 2]);
+  const sessions = [...groups.values()].flatMap((names) => [...names]);
+  expect(new Set(sessions).size).toBe(4);
+  expect(
+    outcomes()
+      .map(({ path }) => path.split('/').at(-2) ?? '')
+      .sort(),
+  ).toEqual(sessions.sort());
+  expect(outcomes().map(({ body }) => body)).toEqual(
+    expect.arrayContaining([
+      { score: 1, attempts: 2 },
+      { score: -0.5, attempts: 2 },
+    ]),
+  );
+  expect(values).toMatchObject([
+    { task: expect.any(Number) as number, round: 1, broken: [], late: 0 },
+    { attempts: [{ steps: 2, version: 'backtalk-v3' }, { steps: 2 }] },
+    { versions: [{ version: 'backtalk-v3', attempts: 4, through: 1, mean: 0.125 }], groups: 2, alike: 1 },
+  ]);
+});
+
+it('an environment is told the task and each answer, and the model is shown all that went before, with the tools', async () => {
+  await runCommand(place([two]), [...words, '--attempts', '1', '--max-tokens', '7']);
+  const told = readFileSync(directory.join('told'), 'utf8').trim().split('\n');
+  expect(told.map((line): unknown => JSON.parse(line))).toEqual([
+    { task: two, attempt: 1 },
+    { answer: { role: 'assistant', content: 'number 1', tool_calls: [{ id: 'c1', type: 'function' }] } },
+    { answer: { role: 'assistant', content: 'number 3', tool_calls: [{ id: 'c1', type: 'function' }] } },
+  ]);
+  expect(turns()[1]?.body).toMatchObject({
+    model: 'backtalk',
+    max_completion_tokens: 7,
+    tools: two.tools,
+    messages: [
+      { role: 'user', content: two.question },
+      { role: 'assistant', tool_calls: [{ id: 'c1' }] },
+      { role: 'tool', content: 'seen' },
+    ],
+  });
+});
+
+it('rounds are groups of their own, and an attempt that breaks is none of its group', async () => {
+  const dies = { question: 'Open it.', scores: [1, 1], do: ['', 'die'] };
+  const { status, values } = await runCommand(place([dies]), [...words, '--rounds', '2']);
+  expect(status).toBe(0);
+  expect(new Set(turns().map(({ headers }) => headers['x-group-id'])).size).toBe(2);
+  expect(outcomes().map(({ body }) => body)).toEqual(Array(2).fill({ score: 1, attempts: 1 }));
+  const why = 'It ended with 3 before it gave a score: no such page';
+  expect(values.slice(0, 2).map(({ round, broken }) => [round, broken])).toEqual([
+    [1, [why]],
+    [2, [why]],
+  ]);
+});
+
+it.each([
+  ['what is no message', 'babble', /neither messages nor a score from -1 to 1: hello/],
+  ['a score before any answer', 'rush', /a score before any answer/],
+])('an environment that says %s is named, and the tasks behind it are not tried', async (_what, how, expected) => {
+  const breaks = { question: 'x', scores: [1, 1], do: [how, how] };
+  const { status, values } = await runCommand(place([breaks, one]), [...words, '--at-once', '1']);
+  expect({ status, values }).toMatchObject({ status: 1, values: [{ error: { code: 'environment_failed' } }] });
+  expect(JSON.stringify(values)).toMatch(expected);
+  expect(turns()).toEqual([]);
+});
+
+it('what else is being tried is ended where an environment fails', async () => {
+  const breaks = { question: 'x', scores: [1], do: ['rush'] };
+  const hangs = { question: 'x', scores: [1], do: ['hang'] };
+  const both = [...words, '--attempts', '1', '--at-once', '2', '--wait', '1h'];
+  const { status, values } = await runCommand(place([hangs, breaks]), both);
+  expect({ status, values }).toMatchObject({ status: 1, values: [{ error: { code: 'environment_failed' } }] });
+});
+
+it('an environment that says nothing is ended, and one that never gives a score', async () => {
+  const hangs = { question: 'x', scores: [1], do: ['hang'] };
+  const silent = await runCommand(place([hangs]), [...words, '--attempts', '1', '--wait', '1s']);
+  expect(JSON.stringify(silent.values)).toContain('It said nothing for 1 s.');
+  const pid = Number(readFileSync(directory.join('pid'), 'utf8'));
+  const isGone = () => {
+    try {
+      return !process.kill(pid, 0);
+    } catch {
+      return true;
+    }
+  };
+  await until(isGone, { what: 'The end of the environment' });
+  const endless = await runCommand(place([one]), [...words, '--steps', '1']);
+  expect(JSON.stringify(endless.values)).toContain('no score after 1 answers');
+});
+
+it('nothing is told, and nothing may be learned, where it is only measured', async () => {
+  const { status } = await runCommand(place([one]), [...words, '--no-train']);
+  expect(status).toBe(0);
+  expect(outcomes()).toEqual([]);
+  for (const { headers } of turns())
+    expect([headers['x-backtalk-train'], headers['x-group-id']]).toEqual(['off', undefined]);
+});
+
+it('an outcome that comes too late is said, and any other refusal ends the command', async () => {
+  outcomeStatus = 409;
+  const { stdout, status } = await printCommand(place([one]), words);
+  expect({ status, stdout }).toMatchObject({ status: 0 });
+  expect(stdout).toMatch(/1 of 2 came through · mean score 0\.25 · 2 outcomes came too late/);
+  outcomeStatus = 403;
+  expect(await runCommand(place([one]), words)).toMatchObject({ status: 1, values: [{ error: { code: 'refused' } }] });
+});
+
+it('a file that is no list of tasks is refused with the line', async () => {
+  const refused = await runCommand(place([one, 'open the page']), words);
+  expect(refused).toMatchObject({ status: 2, values: [{ error: { code: 'bad_argument' } }] });
+  expect(JSON.stringify(refused.values)).toContain('task 2 is none');
+  expect(await runCommand(place([]), words)).toMatchObject({ status: 2 });
+  expect(await runCommand(place([one]), ['rollout', 'nowhere', ...words.slice(2)])).toMatchObject({ status: 2 });
+});
