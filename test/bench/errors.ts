@@ -28,6 +28,11 @@ export const benchErrors = defineErrors('bench', {
     retry: 'never',
     message: (p: { reasons: string }) => `No vote of the judge was valid (${p.reasons}).`,
   },
+  nothingTrained: {
+    code: 'bench_nothing_trained',
+    retry: 'never',
+    message: (p: { steps: number; why: string }) => `No version came of ${p.steps} steps: ${p.why}`,
+  },
   refused: {
     code: 'bench_version_refused',
     retry: 'never',

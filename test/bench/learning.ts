@@ -7,12 +7,13 @@ import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { askTorch, baseModel, trainingDevice, type TrainingDevice } from '@backtalk/deploy';
-import { asBacktalkError, sha256Hex } from '@backtalk/kit';
+import { asBacktalkError, givenUpBy, sha256Hex } from '@backtalk/kit';
 import { recipePresets } from '@backtalk/trainer/recipe';
 import { root } from '../loop/machine.js';
+import { benchErrors } from './errors.js';
 import { writeDocument } from './learning/document.js';
 import { helpText, readPlan, type LearningPlan } from './learning/options.js';
-import { unitsOf, type Unit } from './learning/parts.js';
+import { unitsOf, type Found, type Unit } from './learning/parts.js';
 import { ranOn, ResultStore, type UnitResult } from './learning/result.js';
 import { createOutput, type Output } from './output.js';
 
@@ -56,6 +57,7 @@ async function runUnit(unit: Unit, store: ResultStore, output: Output, device?: 
   };
   try {
     const found = await unit.run(say);
+    checkTrained(found);
     const minutes = (performance.now() - startedAt) / 60_000;
     const result: UnitResult = {
       part,
@@ -74,6 +76,14 @@ async function runUnit(unit: Unit, store: ResultStore, output: Output, device?: 
     output.settle(`✗ ${titleOf(unit)}: ${code === 'internal' && error instanceof Error ? error.message : message}`);
     process.exitCode = 1;
   }
+}
+
+/** Where each step was given up, what was measured is the base: a fault of the set-up, and no result. */
+function checkTrained({ steps }: Found): void {
+  const failed = steps.filter(({ stage }) => givenUpBy.has(stage));
+  const [{ stage, why } = { stage: '', why: '' }] = failed;
+  if (failed.length > 0 && failed.length === steps.length)
+    throw benchErrors.nothingTrained({ steps: steps.length, why: `${stage} ${why}` });
 }
 
 function summaryOf({ rows, minutes }: UnitResult): string {

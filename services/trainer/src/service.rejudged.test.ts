@@ -143,16 +143,22 @@ describe('a replay with the judge of now', () => {
     ]);
   });
 
-  it('a row goes on where the batch before it is gone, with someone who was forgotten', async () => {
-    await withVersions();
-    for (const shape of second) await rig.rejudge({ ...shape, verdict: 1 }, 'asked');
-    await rig.loseBatch(1);
-    await rig.replay('backtalk-v2', 'backtalk-v2', 'one', '', 'asked');
+  it('a row goes on where the batch before it is gone, with someone who was forgotten, from the one before that', async () => {
+    rig = await TrainerRig.start({ environment });
+    await rig.startTrainer();
+    for (const [at, name] of ['a', 'b', 'c'].entries()) {
+      await rig.correct(2, { name, hint: `Use ${name}.` });
+      await rig.untilVersions(at + 1);
+      await rig.stage(`backtalk-v${String(at + 1)}`, STABLE);
+    }
+    for (const turn of ['c0', 'c1']) await rig.rejudge({ turn, verdict: 1 }, 'asked');
+    await rig.loseBatch(2);
+    await rig.replay('backtalk-v3', 'backtalk-v3', 'one', '', 'asked');
     const { state, replayed: rows } = await rig.untilRebuilt('one');
     expect({ state, of: rows.map(({ rejudged }) => rejudged?.verdicts) }).toEqual({ state: 'different', of: [2] });
     expect(rewards(rig.worker.steps.at(-1)?.request ?? { samples: [] })).toEqual([
-      ['three', 1],
-      ['four', 1],
+      ['c0', 2],
+      ['c1', 2],
     ]);
   });
 

@@ -3,7 +3,15 @@
 import { createEngineClient, type EngineClient } from '@backtalk/dialects';
 import { baseModel, loadSecrets, policy as onePolicy, type TrainingDevice } from '@backtalk/deploy';
 import { endpointClient } from '@backtalk/cli';
-import { FactReader, folderBlobStore, isBacktalkError, jsonCodec, kvBucket, type Broker } from '@backtalk/kit';
+import {
+  type Broker,
+  FactReader,
+  folderBlobStore,
+  givenUpBy,
+  isBacktalkError,
+  jsonCodec,
+  kvBucket,
+} from '@backtalk/kit';
 import { until } from '@backtalk/kit/testing';
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';
 import { recipePresets } from '@backtalk/trainer/recipe';
@@ -253,7 +261,10 @@ export class Laboratory {
     const steps = new Map<string, Step>();
     for await (const { name, message } of this.reader.read(['batchClosed', 'weightsTrained', 'weightsStaged'])) {
       if (name === 'batchClosed') {
-        const { version, samples, why: closed } = message;
+        const { version, samples, why: closed, detail } = message;
+        const begun = [...steps.values()].findLast(({ stage }) => stage === 'begun');
+        if (begun !== undefined && givenUpBy.has(closed))
+          steps.set(begun.version, { ...begun, stage: closed, why: detail });
         if (samples.length === 0) continue;
         const effective = samples.filter((sample) => sample.effective).length;
         const hinted = samples.filter(({ hindsight, lessons }) => hindsight !== '' || lessons.length > 0).length;
