@@ -1,5 +1,5 @@
 // What `npm test` does: one row a step. A step with a report is counted by its tests, any other by itself.
-// The build comes first; then two lanes run beside each other, the loop and all else: 38 minutes on two cores, and 47 one after the other.
+// The build comes first; then two lanes run beside each other, the loop and all else.
 import { join } from 'node:path';
 
 /** @typedef {'lint' | 'unit' | 'python' | 'loop'} Part */
@@ -30,7 +30,12 @@ export function listSteps(root, reports) {
   return {
     build: { name: 'types and build', parts: ['lint', 'unit', 'loop'], command, cwd: root, minutes: 15 },
     lanes: [
-      [...houseSteps(root, reports), ...unitSteps(root, reports), ...pythonSteps(root, reports)],
+      [
+        ...houseSteps(root, reports),
+        ...unitSteps(root, reports),
+        chartStep(root, reports),
+        ...pythonSteps(root, reports),
+      ],
       [loopStep(root, reports)],
     ],
   };
@@ -74,6 +79,24 @@ function houseSteps(root, reports) {
  */
 function unitSteps(root, reports) {
   return [{ name: 'unit tests', parts: ['unit'], minutes: 40, ...vitest(root, '.', [], join(reports, 'unit.json')) }];
+}
+
+/** Folders of tests that need no whole machine, so that several files may run at once. */
+const withoutMachine = ['chart', 'judge', 'bench', 'relations'];
+
+/**
+ * @param {string} root
+ * @param {string} reports
+ * @returns {Step}
+ */
+function chartStep(root, reports) {
+  const folders = withoutMachine.map((folder) => `${folder}/`);
+  return {
+    name: 'chart, judge and benchmarks',
+    parts: ['unit'],
+    minutes: 40,
+    ...vitest(root, 'test', [...folders, '--fileParallelism', '--maxWorkers=2'], join(reports, 'chart.json')),
+  };
 }
 
 /**
@@ -120,10 +143,10 @@ function loopStep(root, reports) {
     // Installs vLLM (2.5 GB): npm run test:vllm.
     'contracts/vllm.test.ts',
   ];
-  const others = ['tidy*', 'tidy/**', 'run/**', 'simulate/**', 'documents/**', ...apart].flatMap((pattern) => [
-    '--exclude',
-    pattern,
-  ]);
+  const elsewhere = withoutMachine.map((folder) => `${folder}/**`);
+  const others = ['tidy*', 'tidy/**', 'run/**', 'simulate/**', 'documents/**', ...elsewhere, ...apart].flatMap(
+    (pattern) => ['--exclude', pattern],
+  );
   return {
     name: 'the whole loop',
     parts: ['loop'],
