@@ -1,7 +1,7 @@
 // An attempt at a task: the model as an agent in an environment, until that gives a score. In: a task, the environment's program. Out: the
-// session's name, the score, which versions answered.
-import { z } from 'zod';
-import { endpointClient } from './endpoint.js';
+// session's name, the score, which version answered.
+import { systemClock } from '@backtalk/kit';
+import { answerOf, patiently } from './endpoint.js';
 import { EnvironmentProgram } from './environment-program.js';
 import { cliErrors } from './errors.js';
 import type { CommandContext } from './shell.js';
@@ -17,7 +17,8 @@ export interface AttemptSettings {
 }
 
 export interface AttemptAt {
-  readonly task: unknown;
+  /** One JSON value, as it stands in the file. */
+  readonly task: string;
   /** Of attempts that are rewarded beside each other. */
   readonly group: string;
   /** From 1. */
@@ -31,9 +32,9 @@ export interface Attempted {
   readonly steps: number;
   /** That gave the last answer. */
   readonly version: string;
+  /** When that came, milliseconds since 1970: the session is silent since. */
+  readonly answeredMs: number;
 }
-
-const completion = z.object({ choices: z.array(z.object({ message: z.looseObject({}) })).min(1) });
 
 export async function attempt(
   context: Pick<CommandContext, 'connection' | 'apiKey'>,
@@ -41,8 +42,6 @@ export async function attempt(
   { environment, steps, maxTokens, wait, train }: AttemptSettings,
   signal: AbortSignal,
 ): Promise<Attempted> {
-  const { connection, apiKey } = context;
-  const client = endpointClient(connection.endpoint, apiKey);
   const session = `${group}-${String(number)}`;
   const headers = {
     'X-Session-Id': session,
@@ -51,28 +50,37 @@ export async function attempt(
   };
   const messages: object[] = [];
   let tools: readonly object[] | undefined;
-  let version = '';
-  const program = new EnvironmentProgram(environment, wait, signal);
+  let [version, answeredMs, isOver] = ['', 0, false];
+  // The client of the endpoint keeps a listener of each request.
+  const own = new AbortController();
+  const end = () => {
+    own.abort();
+  };
+  const program = new EnvironmentProgram(environment, wait, own.signal);
+  signal.addEventListener('abort', end);
+  if (signal.aborted) end();
   try {
-    program.tell({ task, attempt: number });
+    program.tell(`{"task":${task},"attempt":${String(number)}}`);
     for (let answers = 0; ; answers += 1) {
       const heard = await program.hear();
       if ('score' in heard) {
         if (answers === 0) throw cliErrors.environmentBroke({ why: 'It gave a score before any answer.' });
-        return { session, score: heard.score, steps: answers, version };
+        isOver = true;
+        return { session, score: heard.score, steps: answers, version, answeredMs };
       }
       if (answers === steps)
         throw cliErrors.environmentBroke({ why: `It gave no score after ${String(steps)} answers (--steps).` });
       messages.push(...heard.messages);
       tools = heard.tools ?? tools;
-      const body = { model: connection.policy, messages, max_completion_tokens: maxTokens, ...(tools && { tools }) };
-      const { data, response } = await client.post('/chat/completions', { body, headers, signal }).withResponse();
-      const [choice] = completion.parse(data).choices;
-      version = response.headers.get('x-backtalk-weights') ?? '';
-      messages.push(choice?.message ?? {});
-      program.tell({ answer: choice?.message });
+      const asked = { model: context.connection.policy, messages, max_completion_tokens: maxTokens };
+      const body = tools === undefined ? asked : { ...asked, tools };
+      const answer = await patiently(() => answerOf(context, { body, headers }, own.signal), own.signal);
+      [version, answeredMs] = [answer.version, systemClock.now()];
+      messages.push(answer.message);
+      program.tell(JSON.stringify({ answer: answer.message }));
     }
   } finally {
-    await program.stop();
+    signal.removeEventListener('abort', end);
+    await program.stop(isOver);
   }
 }

@@ -1,4 +1,5 @@
 // The gateway as any client sees it: chat completions by the official client, all else by plain requests.
+import { asBacktalkError, backOffMs, systemClock } from '@backtalk/kit';
 import OpenAI from 'openai';
 import { z } from 'zod';
 import { cliErrors } from './errors.js';
@@ -41,5 +42,61 @@ export async function askEndpoint(
   const answer: unknown = await response.json().catch(() => undefined);
   if (response.ok && answer !== undefined) return answer;
   const why = refusal.safeParse(answer).data?.error.message ?? 'no reason was given';
-  throw cliErrors.refused({ what, status: response.status, why });
+  throw cliErrors.refused({ what, status: response.status, why, afterMs: afterMs(response.headers) });
+}
+
+function afterMs(headers: Headers): number | undefined {
+  const seconds = Number(headers.get('retry-after') ?? Number.NaN);
+  return Number.isFinite(seconds) ? seconds * 1_000 : undefined;
+}
+
+const completion = z.object({ choices: z.array(z.object({ message: z.looseObject({}) })).min(1) });
+
+export interface Answered {
+  /** As it came, tool calls and all. */
+  readonly message: object;
+  readonly version: string;
+}
+
+/** One answer to messages of any kind; a refusal is an error in the endpoint's words. Tried once. */
+export async function answerOf(
+  { connection, apiKey }: Pick<CommandContext, 'connection' | 'apiKey'>,
+  { body, headers }: { readonly body: object; readonly headers: Readonly<Record<string, string>> },
+  signal: AbortSignal,
+): Promise<Answered> {
+  const client = endpointClient(connection.endpoint, apiKey);
+  try {
+    const request = { body, headers, signal, maxRetries: 0 };
+    const { data, response } = await client.post('/chat/completions', request).withResponse();
+    const message = completion.safeParse(data).data?.choices[0]?.message;
+    if (message === undefined)
+      throw cliErrors.refused({ what: 'An answer', status: response.status, why: 'it was none' });
+    return { message, version: response.headers.get('x-backtalk-weights') ?? '' };
+  } catch (error) {
+    if (error instanceof OpenAI.APIUserAbortError || !(error instanceof OpenAI.APIError)) throw error;
+    const { status, message: why, headers: given } = error as InstanceType<typeof OpenAI.APIError>;
+    if (status === undefined) throw cliErrors.unreachable({ what: 'The gateway', url: connection.endpoint }, error);
+    throw cliErrors.refused({ what: 'An answer', status, why, afterMs: given && afterMs(given) }, error);
+  }
+}
+
+/** As long as a gateway takes to start anew, and a minute's limit to end. */
+const patienceMs = 90_000;
+const backOff = { firstMs: 500, mostMs: 8_000 };
+
+/** Asks again where the endpoint is away, busy or limits its callers: to say the same once more changes nothing. */
+export async function patiently<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  const untilMs = systemClock.now() + patienceMs;
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await ask();
+    } catch (error) {
+      const { code, detail } = asBacktalkError(error);
+      const status = code === 'refused' ? Number(detail['status']) : 0;
+      const mayPass = code === 'unreachable' || status === 429 || status >= 500;
+      const waitMs = Math.max(Number(detail['afterMs'] ?? 0), backOffMs(tries, backOff));
+      if (!mayPass || signal.aborted || systemClock.now() + waitMs > untilMs) throw error;
+      await systemClock.sleep(waitMs, signal);
+    }
+  }
 }

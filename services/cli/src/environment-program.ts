@@ -1,30 +1,38 @@
 // One environment at work: a program that is given a task, then each answer of an agent, and that says what the agent sees next, or how well
 // it did. In: lines of JSON on its standard input. Out: lines of JSON on its standard output; what it writes to standard error says why it
-// broke. It is a process group of its own, and none of it is left when the attempt is over.
+// broke. It is a process group of its own, which ends with the attempt, and with this process, however that ends.
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
-import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
-import { systemClock, within } from '@backtalk/kit';
+import { foreignEnvironment, systemClock, within } from '@backtalk/kit';
 import { z } from 'zod';
 import { cliErrors } from './errors.js';
 
 const heardSchema = z.union([
-  z.strictObject({ score: z.number().min(-1).max(1) }),
-  z.strictObject({
+  z.object({ score: z.number().min(-1).max(1) }),
+  z.object({
     messages: z.array(z.looseObject({ role: z.string() })).min(1),
-    tools: z.array(z.looseObject({})).optional(),
+    tools: z.array(z.looseObject({})).nullish(),
   }),
 ]);
 export type Heard = z.infer<typeof heardSchema>;
 
 const lineBytesMax = 16 * 1024 * 1024;
 const shownCharsMax = 200;
-const stopWithinMs = 2_000;
+/** After its score, to put in order what it began. */
+const endsWithinMs = 2_000;
+/** After SIGTERM; a command that is terminated itself has a second. */
+const stopsWithinMs = 400;
+
+/** Leaders of groups that may be alive. */
+const groups = new Set<number>();
+process.on('exit', () => {
+  for (const pid of groups) signalGroup(pid, 'SIGKILL');
+});
 
 export class EnvironmentProgram {
   private readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
   private readonly lines: AsyncIterator<string>;
-  private readonly ended: Promise<unknown>;
+  private readonly exited: Promise<string>;
   private readonly aborted: Promise<never>;
   private forgetSignal: () => void = () => undefined;
   private complaint = '';
@@ -35,13 +43,26 @@ export class EnvironmentProgram {
     private readonly waitMs: number,
     signal: AbortSignal,
   ) {
-    this.child = spawn(command, { shell: true, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
+    const options = { shell: true, detached: true, env: foreignEnvironment() };
+    this.child = spawn(command, { ...options, stdio: ['pipe', 'pipe', 'pipe'] });
+    this.exited = new Promise((resolve) => {
+      this.child.once('error', ({ message }) => {
+        resolve(message);
+      });
+      this.child.once('exit', (status, by) => {
+        resolve(String(status ?? by));
+      });
+    });
+    const { pid } = this.child;
+    // Where no process could be made there may be no pipes either.
+    if (pid === undefined)
+      throw cliErrors.environmentBroke({ why: 'The machine starts no more processes (--at-once).' });
+    groups.add(pid);
     // A program that has ended takes no more; what it did not say is then missed.
     this.child.stdin.on('error', () => undefined);
     this.child.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.complaint = (this.complaint + text).slice(-4 * shownCharsMax);
     });
-    this.ended = once(this.child, 'close').catch(() => undefined);
     this.lines = linesOf(this.child.stdout);
     this.aborted = new Promise<never>((_resolve, reject) => {
       const abort = () => {
@@ -56,8 +77,9 @@ export class EnvironmentProgram {
     this.aborted.catch(() => undefined);
   }
 
-  tell(message: object): void {
-    this.child.stdin.write(`${JSON.stringify(message)}\n`);
+  /** @param line one JSON value */
+  tell(line: string): void {
+    this.child.stdin.write(`${line}\n`);
   }
 
   async hear(): Promise<Heard> {
@@ -67,20 +89,27 @@ export class EnvironmentProgram {
     throw cliErrors.environmentBroke({ why: `It said neither messages nor a score from -1 to 1: ${clipped(line)}` });
   }
 
-  async stop(): Promise<void> {
-    this.forgetSignal();
+  /** @param isOver it has given its score, and may end by itself */
+  async stop(isOver: boolean): Promise<void> {
     this.child.stdin.end();
-    this.kill('SIGTERM');
-    if (
+    const { pid } = this.child;
+    const hasEnded = async (ms: number) =>
       (await within(
         systemClock,
-        stopWithinMs,
-        this.ended.then(() => true),
-      )) === true
-    )
-      return;
-    this.kill('SIGKILL');
-    await this.ended;
+        ms,
+        Promise.race([this.exited, this.aborted]).catch(() => undefined),
+      )) !== undefined;
+    if (pid !== undefined && !(isOver && (await hasEnded(endsWithinMs)))) {
+      signalGroup(pid, 'SIGTERM');
+      await within(systemClock, stopsWithinMs, this.exited);
+    }
+    this.forgetSignal();
+    if (pid !== undefined) {
+      signalGroup(pid, 'SIGKILL');
+      groups.delete(pid);
+    }
+    // What has left the group may hold them open for ever.
+    for (const stream of [this.child.stdin, this.child.stdout, this.child.stderr]) stream.destroy();
   }
 
   private async nextLine(): Promise<string> {
@@ -88,21 +117,19 @@ export class EnvironmentProgram {
     if (next === undefined)
       throw cliErrors.environmentBroke({ why: `It said nothing for ${String(this.waitMs / 1_000)} s.` });
     if (next.done !== true) return next.value;
-    await this.ended;
-    const status = this.child.exitCode ?? this.child.signalCode;
+    const status = await within(systemClock, stopsWithinMs, this.exited);
+    const how = status === undefined ? 'It closed its output' : `It ended with ${status}`;
     const said = this.complaint.trim().split('\n').at(-1) ?? '';
     const why = said === '' ? '' : `: ${clipped(said)}`;
-    throw cliErrors.environmentBroke({ why: `It ended with ${String(status)} before it gave a score${why}` });
+    throw cliErrors.environmentBroke({ why: `${how} before it gave a score${why}` });
   }
+}
 
-  private kill(signal: NodeJS.Signals): void {
-    const { pid } = this.child;
-    if (pid === undefined) return;
-    try {
-      process.kill(-pid, signal);
-    } catch {
-      // All of it has ended.
-    }
+function signalGroup(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // All of it has ended.
   }
 }
 
@@ -115,6 +142,7 @@ async function* linesOf(stream: Readable): AsyncGenerator<string> {
       throw cliErrors.environmentBroke({ why: `A line of it is longer than ${String(lineBytesMax)} bytes.` });
     yield* lines.filter((line) => line.trim() !== '');
   }
+  if (rest.trim() !== '') yield rest;
 }
 
 function jsonIn(line: string): unknown {

@@ -28,7 +28,8 @@ export const cliErrors = defineErrors('cli', {
   refused: {
     code: 'refused',
     retry: 'never',
-    message: (p: { what: string; status: number; why: string }) =>
+    /** `afterMs`: how long the endpoint wants to be left alone. */
+    message: (p: { what: string; status: number; why: string; afterMs?: number | undefined }) =>
       `${p.what} was refused (${String(p.status)}): ${p.why}`,
   },
   unreachable: {

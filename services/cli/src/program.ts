@@ -79,12 +79,14 @@ function addTalking({ program, run, attempt }: Shell, signal: AbortSignal): void
       'let the model try tasks, one JSON value a line, each several times, in environments that say how well it did (docs/agents.md)',
     )
     .requiredOption('--environment <command>', 'a program that is given a task and each answer, as lines of JSON')
-    .option('--attempts <n>', 'at each task, rewarded beside each other', whole(1), 8)
+    .option('--attempts <n>', 'at each task, rewarded beside each other', whole(1, 1_024), 8)
     .option('--rounds <n>', 'how often the file is gone through', whole(1), 1)
-    .option('--at-once <n>', 'attempts that are made at once', whole(1), 4)
+    .option('--at-once <n>', 'attempts that are made at once', whole(1, 1_024), 4)
     .option('--steps <n>', 'answers in one attempt, at most', whole(1), 16)
     .option('--max-tokens <n>', 'length of an answer', whole(1), 256)
-    .option('--wait <time>', 'for a line of the environment: 1h, 30m or 45s', age, 60_000)
+    .addOption(
+      new Option('--wait <time>', 'for a line of the environment: 1h, 30m or 45s').argParser(age).default(60_000, '1m'),
+    )
     .option('--no-train', 'only measure: nothing is learned from')
     .action((tasks: string, flags: RolloutFlags) => run((context) => rollout(context, tasks, flags)));
   program

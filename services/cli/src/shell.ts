@@ -63,11 +63,12 @@ export function createShell(name: string, description: string, signal: AbortSign
 }
 
 /** An option's value as a whole number. */
-export function whole(lowest: number): (text: string) => number {
+export function whole(lowest: number, highest = Number.MAX_SAFE_INTEGER): (text: string) => number {
   return (text) => {
     const value = Number(text);
-    if (!Number.isInteger(value) || value < lowest)
-      throw new InvalidArgumentError(`A whole number from ${String(lowest)} is needed.`);
+    const isInRange = Number.isSafeInteger(value) && value >= lowest && value <= highest;
+    const to = highest === Number.MAX_SAFE_INTEGER ? '' : ` to ${String(highest)}`;
+    if (!isInRange) throw new InvalidArgumentError(`A whole number from ${String(lowest)}${to} is needed.`);
     return value;
   };
 }

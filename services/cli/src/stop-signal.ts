@@ -6,8 +6,8 @@
 /** For a command that listens to the signal: to close its connections. */
 const endsWithinMs = 1_000;
 
-/** 128 and the signal's number, as a shell reports a process that it ended. */
-const terminated = 143;
+/** 128 and the signal's number, as a shell reports a process that it ended. SIGHUP: its terminal is gone. */
+const statusOf = { SIGTERM: 143, SIGHUP: 129 } as const;
 
 /** Aborts when the process is asked to stop: once is enough, and further signals change nothing. */
 export function stopSignal(): AbortSignal {
@@ -15,11 +15,12 @@ export function stopSignal(): AbortSignal {
   process.on('SIGINT', () => {
     ending.abort();
   });
-  process.on('SIGTERM', () => {
-    process.exitCode = terminated;
-    ending.abort();
-    // A command that waits for something else than the signal is cut.
-    setTimeout(() => process.exit(terminated), endsWithinMs).unref();
-  });
+  for (const signal of ['SIGTERM', 'SIGHUP'] as const)
+    process.on(signal, () => {
+      process.exitCode = statusOf[signal];
+      ending.abort();
+      // A command that waits for something else than the signal is cut.
+      setTimeout(() => process.exit(statusOf[signal]), endsWithinMs).unref();
+    });
   return ending.signal;
 }

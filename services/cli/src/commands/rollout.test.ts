@@ -1,10 +1,10 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { isJsonObject } from '@backtalk/kit';
 import { startNats, TemporaryDirectory, until, type TestNats } from '@backtalk/kit/testing';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { printCommand, runCommand } from '../testing/cluster-command.js';
+import { printCommand, runCommand, startCommand } from '../testing/cluster-command.js';
 
 const directory = new TemporaryDirectory('rollout');
 let nats: TestNats;
@@ -17,8 +17,10 @@ interface Asked {
 }
 
 const asked: Asked[] = [];
-/** What the gateway says to an outcome. */
-let outcomeStatus = 200;
+/** What the gateway says to outcomes, the last one again and again. */
+let outcomeStatus: readonly number[] = [200];
+/** and to questions. */
+let answerStatus = 200;
 
 beforeAll(async () => {
   nats = await startNats();
@@ -39,7 +41,8 @@ afterAll(async () => {
 
 beforeEach(() => {
   asked.length = 0;
-  outcomeStatus = 200;
+  outcomeStatus = [200];
+  answerStatus = 200;
 });
 
 /** Says the number of the messages that it is given, and calls a tool where there is one. */
@@ -50,7 +53,12 @@ async function answer(request: IncomingMessage): Promise<{ status: number; body:
   if (!isJsonObject(body)) return { status: 400, body: {} };
   const path = request.url ?? '';
   asked.push({ path, headers: request.headers, body });
-  if (path.endsWith('/outcome')) return { status: outcomeStatus, body: { stored: true, error: { message: 'late' } } };
+  if (path.endsWith('/outcome')) {
+    const [status = 200, ...later] = outcomeStatus;
+    if (later.length > 0) outcomeStatus = later;
+    return { status, body: { stored: true, error: { message: 'late' } } };
+  }
+  if (answerStatus !== 200) return { status: answerStatus, body: { error: { message: 'no' } } };
   const content = `number ${String(Array.isArray(body['messages']) ? body['messages'].length : 0)}`;
   const calls = body['tools'] === undefined ? {} : { tool_calls: [{ id: 'c1', type: 'function' }] };
   return { status: 200, body: { choices: [{ message: { role: 'assistant', content, ...calls } }] } };
@@ -69,10 +77,19 @@ lines.on('line', (line) => {
     const words = task.do?.[attempt - 1];
     if (words === 'die') { console.error('first'); console.error('no such page'); process.exit(3); }
     if (words === 'babble') console.log('hello');
-    else if (words === 'hang') { require('node:fs').writeFileSync('pid', String(process.pid)); return; }
+    else if (words === 'hang') {
+      process.on('SIGTERM', () => undefined);
+      setInterval(() => undefined, 1_000);
+      require('node:fs').writeFileSync('pid', String(process.pid));
+    }
     else if (words === 'rush') say({ score: 1 });
     else say({ messages: [{ role: 'user', content: task.question }], ...(task.tools && { tools: task.tools }) });
-  } else if (++answers === 2) say({ score: task.scores[attempt - 1] });
+  } else if (++answers === 2 && task.last === 'cut') {
+    process.stdout.write(JSON.stringify({ score: task.scores[attempt - 1] }), () => process.exit());
+  } else if (answers === 2 && task.last === 'tidy') {
+    say({ score: task.scores[attempt - 1] });
+    lines.on('close', () => setTimeout(() => require('node:fs').writeFileSync('tidied', 'yes'), 300));
+  } else if (answers === 2) say({ score: task.scores[attempt - 1] });
   else say({ messages: [{ role: 'tool', content: 'seen', tool_call_id: 'c1' }] });
 });
 `;
@@ -80,6 +97,7 @@ lines.on('line', (line) => {
 function place(tasks: readonly (object | string)[]) {
   writeFileSync(directory.join('environment.cjs'), environment);
   writeFileSync(directory.join('told'), '');
+  for (const name of ['pid', 'tidied']) rmSync(directory.join(name), { force: true });
   writeFileSync(
     directory.join('tasks.jsonl'),
     tasks.map((task) => (typeof task === 'string' ? task : JSON.stringify(task))).join('\n'),
@@ -87,6 +105,14 @@ function place(tasks: readonly (object | string)[]) {
   const { port } = gateway.address() as AddressInfo;
   const own = { BACKTALK_ENDPOINT: `http://127.0.0.1:${String(port)}/v1` };
   return { nats, user: 'cli' as const, folder: directory.path, environment: own };
+}
+
+function isGone(pid: number): boolean {
+  try {
+    return !process.kill(pid, 0);
+  } catch {
+    return true;
+  }
 }
 
 const words = ['rollout', 'tasks.jsonl', '--environment', 'node environment.cjs', '--attempts', '2'];
@@ -121,7 +147,7 @@ it('attempts at a task are sessions of one group, and each is told how it went a
   expect(values).toMatchObject([
     { task: expect.any(Number) as number, round: 1, broken: [], late: 0 },
     { attempts: [{ steps: 2, version: 'backtalk-v3' }, { steps: 2 }] },
-    { versions: [{ version: 'backtalk-v3', attempts: 4, through: 1, mean: 0.125 }], groups: 2, alike: 1 },
+    { versions: [{ version: 'backtalk-v3', attempts: 4, through: 1, mean: 0.125 }], groups: 2, tried: 2, differ: 1 },
   ]);
 });
 
@@ -152,7 +178,8 @@ it('rounds are groups of their own, and an attempt that breaks is none of its gr
   expect(new Set(turns().map(({ headers }) => headers['x-group-id'])).size).toBe(2);
   expect(outcomes().map(({ body }) => body)).toEqual(Array(2).fill({ score: 1, attempts: 1 }));
   const why = 'It ended with 3 before it gave a score: no such page';
-  expect(values.slice(0, 2).map(({ round, broken }) => [round, broken])).toEqual([
+  const rounds = values.slice(0, 2).map(({ round, broken }) => [round, broken]);
+  expect(rounds.sort(([a], [b]) => Number(a) - Number(b))).toEqual([
     [1, [why]],
     [2, [why]],
   ]);
@@ -164,7 +191,7 @@ it.each([
 ])('an environment that says %s is named, and the tasks behind it are not tried', async (_what, how, expected) => {
   const breaks = { question: 'x', scores: [1, 1], do: [how, how] };
   const { status, values } = await runCommand(place([breaks, one]), [...words, '--at-once', '1']);
-  expect({ status, values }).toMatchObject({ status: 1, values: [{ error: { code: 'environment_failed' } }] });
+  expect({ status, last: values.at(-1) }).toMatchObject({ status: 1, last: { error: { code: 'environment_failed' } } });
   expect(JSON.stringify(values)).toMatch(expected);
   expect(turns()).toEqual([]);
 });
@@ -174,7 +201,7 @@ it('what else is being tried is ended where an environment fails', async () => {
   const hangs = { question: 'x', scores: [1], do: ['hang'] };
   const both = [...words, '--attempts', '1', '--at-once', '2', '--wait', '1h'];
   const { status, values } = await runCommand(place([hangs, breaks]), both);
-  expect({ status, values }).toMatchObject({ status: 1, values: [{ error: { code: 'environment_failed' } }] });
+  expect({ status, last: values.at(-1) }).toMatchObject({ status: 1, last: { error: { code: 'environment_failed' } } });
 });
 
 it('an environment that says nothing is ended, and one that never gives a score', async () => {
@@ -182,14 +209,7 @@ it('an environment that says nothing is ended, and one that never gives a score'
   const silent = await runCommand(place([hangs]), [...words, '--attempts', '1', '--wait', '1s']);
   expect(JSON.stringify(silent.values)).toContain('It said nothing for 1 s.');
   const pid = Number(readFileSync(directory.join('pid'), 'utf8'));
-  const isGone = () => {
-    try {
-      return !process.kill(pid, 0);
-    } catch {
-      return true;
-    }
-  };
-  await until(isGone, { what: 'The end of the environment' });
+  await until(() => isGone(pid), { what: 'The end of the environment' });
   const endless = await runCommand(place([one]), [...words, '--steps', '1']);
   expect(JSON.stringify(endless.values)).toContain('no score after 1 answers');
 });
@@ -203,18 +223,72 @@ it('nothing is told, and nothing may be learned, where it is only measured', asy
 });
 
 it('an outcome that comes too late is said, and any other refusal ends the command', async () => {
-  outcomeStatus = 409;
+  outcomeStatus = [409];
   const { stdout, status } = await printCommand(place([one]), words);
   expect({ status, stdout }).toMatchObject({ status: 0 });
   expect(stdout).toMatch(/1 of 2 came through · mean score 0\.25 · 2 outcomes came too late/);
-  outcomeStatus = 403;
-  expect(await runCommand(place([one]), words)).toMatchObject({ status: 1, values: [{ error: { code: 'refused' } }] });
+  outcomeStatus = [403];
+  const refused = await runCommand(place([one]), words);
+  expect(refused).toMatchObject({ status: 1 });
+  // What was measured is shown all the same.
+  expect(refused.values).toMatchObject([{ attempts: [{}, {}] }, { tried: 1 }, { error: { code: 'refused' } }]);
+});
+
+it('the session that was silent for longest is told first, and the others how many are left', async () => {
+  outcomeStatus = [409, 200];
+  const { values } = await runCommand(place([one]), words);
+  expect(outcomes().map(({ body }) => body['attempts'])).toEqual([2, 1]);
+  expect(values[0]).toMatchObject({ late: 1 });
+});
+
+it('an endpoint that refuses the key is no fault of the environment', async () => {
+  answerStatus = 401;
+  const { status, values } = await runCommand(place([one]), words);
+  expect({ status, last: values.at(-1) }).toMatchObject({ status: 1, last: { error: { code: 'refused' } } });
+});
+
+it('Ctrl-C ends what is being tried, tells what was, and shows it', async () => {
+  const hangs = { ...one, do: ['', 'hang'] };
+  const own = place([hangs, one]);
+  const child = startCommand(own, [...words, '--at-once', '2', '--wait', '1h']);
+  await until(() => existsSync(directory.join('pid')) && turns().length === 2, { what: 'Both attempts' });
+  const pid = Number(readFileSync(directory.join('pid'), 'utf8'));
+  await until(() => readFileSync(directory.join('told'), 'utf8').split('\n').length > 4, { what: 'The other score' });
+  child.kill('SIGINT');
+  const { status, stdout } = await child.ended;
+  expect(status).toBe(130);
+  expect(stdout).toMatch(/task 1: 1 of 2 came through/);
+  expect(stdout).toContain('then it was interrupted');
+  expect(outcomes().map(({ body }) => body)).toContainEqual({ score: 1, attempts: 1 });
+  await until(() => isGone(pid), { what: 'The end of the environment' });
+});
+
+it('a score without a line’s end is heard once the environment has ended', async () => {
+  const { status, values } = await runCommand(place([{ ...one, last: 'cut' }]), [...words, '--attempts', '1']);
+  expect({ status, values }).toMatchObject({ status: 0, values: [{ attempts: [{ score: 1 }] }, {}] });
+});
+
+it('an environment that has given its score puts in order what it began', async () => {
+  await runCommand(place([{ ...one, last: 'tidy' }]), [...words, '--attempts', '1']);
+  expect(readFileSync(directory.join('tidied'), 'utf8')).toBe('yes');
+});
+
+it('a task is handed on as it stands in the file', async () => {
+  await runCommand(place(['{"question":"x","scores":[1],"id":12345678901234567890}']), [...words, '--attempts', '1']);
+  expect(readFileSync(directory.join('told'), 'utf8')).toContain('"id":12345678901234567890},"attempt":1}');
+});
+
+it('an outcome is told again to a gateway that starts anew', async () => {
+  outcomeStatus = [503, 200];
+  const { status, values } = await runCommand(place([one]), [...words, '--attempts', '1']);
+  expect({ status, values }).toMatchObject({ status: 0, values: [{ late: 0 }, {}] });
+  expect(outcomes()).toHaveLength(2);
 });
 
 it('a file that is no list of tasks is refused with the line', async () => {
-  const refused = await runCommand(place([one, 'open the page']), words);
+  const refused = await runCommand(place(['\uFEFF', '', one, 'open the page']), words);
   expect(refused).toMatchObject({ status: 2, values: [{ error: { code: 'bad_argument' } }] });
-  expect(JSON.stringify(refused.values)).toContain('task 2 is none');
+  expect(JSON.stringify(refused.values)).toContain('line 4 is none');
   expect(await runCommand(place([]), words)).toMatchObject({ status: 2 });
   expect(await runCommand(place([one]), ['rollout', 'nowhere', ...words.slice(2)])).toMatchObject({ status: 2 });
 });

@@ -1,11 +1,11 @@
 // `rollout`: the model tries tasks, each several times, in environments that check what it does: programs of the user's, of which some are at
 // work at once. In: a file of tasks, a program. Out: how each attempt went, told to the gateway, so that attempts at one task are rewarded
-// beside each other; and how versions fared.
+// beside each other; and how versions fared. What was measured is told and shown however the command ends.
 import { setMaxListeners } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { asBacktalkError, newId } from '@backtalk/kit';
-import { attempt, type AttemptAt, type Attempted, type AttemptSettings } from '../attempting.js';
-import { askEndpoint } from '../endpoint.js';
+import { attempt, type Attempted, type AttemptSettings } from '../attempting.js';
+import { askEndpoint, patiently } from '../endpoint.js';
 import { cliErrors } from '../errors.js';
 import type { Output } from '../output.js';
 import type { CommandContext } from '../shell.js';
@@ -17,130 +17,165 @@ export interface RolloutFlags extends AttemptSettings {
   readonly atOnce: number;
 }
 
+interface Task {
+  /** Of the file, from 1. */
+  readonly line: number;
+  /** One JSON value. */
+  readonly json: string;
+}
+
 /** Attempts that are rewarded beside each other. */
 interface Group {
   readonly name: string;
-  /** Line of the file, from 1. */
-  readonly line: number;
+  readonly task: Task;
   readonly round: number;
-  readonly task: unknown;
   readonly done: Attempted[];
   /** Why attempts came to no score. */
   readonly broken: string[];
+  /** Outcomes of sessions that had been silent for too long. */
   late: number;
+  isTold: boolean;
 }
 
+/** What is wrong with the endpoint, or with whom it knows, is wrong with all that is tried. */
+const endpointStatuses = new Set([401, 403, 404, 409, 429]);
+const interruptedStatus = 130;
+
 export async function rollout(context: CommandContext, file: string, flags: RolloutFlags): Promise<void> {
-  const { output } = context;
+  if (flags.wait < 1_000)
+    throw cliErrors.badArgument({
+      name: '--wait',
+      value: `${String(flags.wait / 1_000)}s`,
+      wanted: 'a second or more',
+    });
   const groups = groupsOf(readTasks(file), flags.rounds);
-  const queue = groups.flatMap((group) =>
-    Array.from({ length: flags.attempts }, (_, at) => ({ group, attempt: at + 1 })),
-  );
   const failed = new AbortController();
   const signal = AbortSignal.any([context.signal, failed.signal]);
   // Each attempt in flight listens.
   setMaxListeners(0, signal);
+  const queue = queueOf(groups, flags.attempts);
   const work = async () => {
-    for (let next = queue.shift(); next !== undefined && !signal.aborted; next = queue.shift()) {
-      const { group } = next;
-      await tried(context, { ...next, task: group.task, group: group.name }, group, flags, signal);
+    for (let next = queue.next(); next.done !== true && !signal.aborted; next = queue.next()) {
+      const { group, number } = next.value;
+      await tried(context, group, number, flags, signal);
       if (signal.aborted || group.done.length + group.broken.length < flags.attempts) continue;
-      if (group.done.length === 0) throw cliErrors.environmentFailed({ task: group.line, why: group.broken[0] ?? '' });
-      if (flags.train) await tell(context, group);
-      print(output, group, flags);
+      const isFirst = groups.every(({ done }) => done.length === 0);
+      if (isFirst) throw cliErrors.environmentFailed({ task: group.task.line, why: group.broken[0] ?? '' });
+      await settle(context, group, flags);
     }
   };
-  await Promise.all(
-    Array.from({ length: flags.atOnce }, () =>
-      work().catch((error: unknown) => {
-        failed.abort();
-        throw error;
-      }),
-    ),
+  const workers = Array.from({ length: Math.min(flags.atOnce, groups.length * flags.attempts) }, () =>
+    work().catch((error: unknown) => {
+      failed.abort();
+      throw error;
+    }),
   );
-  summarise(output, groups, flags);
+  const ended = await Promise.allSettled(workers);
+  for (const group of groups.filter(({ isTold, done }) => !isTold && done.length > 0))
+    await settle(context, group, flags).catch(() => undefined);
+  summarise(context, groups, flags.attempts);
+  for (const one of ended) if (one.status === 'rejected') throw one.reason;
 }
 
-function readTasks(file: string): unknown[] {
+function readTasks(file: string): Task[] {
   let text: string;
   try {
-    text = readFileSync(file, 'utf8');
+    text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
   } catch (error) {
     throw cliErrors.badArgument({ name: 'tasks', value: file, wanted: 'a file that can be read' }, error);
   }
-  const lines = text.split('\n').filter((line) => line.trim() !== '');
-  if (lines.length === 0)
+  const tasks = text
+    .split('\n')
+    .map((json, at) => ({ line: at + 1, json: json.trim() }))
+    .filter(({ json }) => json !== '');
+  if (tasks.length === 0)
     throw cliErrors.badArgument({ name: 'tasks', value: file, wanted: 'a file with a task a line' });
-  return lines.map((line, at): unknown => {
+  for (const { line, json } of tasks) {
     try {
-      return JSON.parse(line);
+      JSON.parse(json);
     } catch (error) {
-      const wanted = `one JSON value a line: task ${String(at + 1)} is none`;
+      const wanted = `one JSON value a line: line ${String(line)} is none`;
       throw cliErrors.badArgument({ name: 'tasks', value: file, wanted }, error);
     }
-  });
+  }
+  return tasks;
 }
 
 /** Names of their own: groups of an earlier run were rewarded among themselves. */
-function groupsOf(tasks: readonly unknown[], rounds: number): Group[] {
+function groupsOf(tasks: readonly Task[], rounds: number): Group[] {
   const run = newId();
   return Array.from({ length: rounds }, (_, at) => at + 1).flatMap((round) =>
-    tasks.map((task, at) => {
-      const line = at + 1;
-      const name = `${run}-${String(line)}-${String(round)}`;
-      return { name, line, round, task, done: [], broken: [], late: 0 };
+    tasks.map((task): Group => {
+      const name = `${run}-${String(task.line)}-${String(round)}`;
+      return { name, task, round, done: [], broken: [], late: 0, isTold: false };
     }),
   );
+}
+
+function* queueOf(groups: readonly Group[], attempts: number): Generator<{ group: Group; number: number }, void> {
+  for (const group of groups) for (let number = 1; number <= attempts; number += 1) yield { group, number };
 }
 
 async function tried(
   context: CommandContext,
-  at: AttemptAt,
   group: Group,
+  number: number,
   flags: RolloutFlags,
   signal: AbortSignal,
 ): Promise<void> {
+  const at = { task: group.task.json, group: group.name, attempt: number };
   try {
     group.done.push(await attempt(context, at, flags, signal));
   } catch (error) {
-    const { code, message } = asBacktalkError(error);
+    const { code, detail, message } = asBacktalkError(error);
+    const status = code === 'refused' ? Number(detail['status']) : 0;
+    if (code === 'unreachable' || endpointStatuses.has(status) || status >= 500) throw error;
+    if (signal.aborted) return;
     group.broken.push(code === 'internal' && error instanceof Error ? error.message : message);
   }
 }
 
-/** Once all are through, since each outcome says how many there are. */
-async function tell(context: CommandContext, group: Group): Promise<void> {
-  const attempts = group.done.length;
-  await Promise.all(
-    group.done.map(async ({ session, score }) => {
-      try {
-        await askEndpoint(context, 'The outcome', 'POST', `/sessions/${session}/outcome`, { score, attempts });
-      } catch (error) {
-        const refused = asBacktalkError(error);
-        // Its session fell silent before the others of the group were through.
-        if (refused.code !== 'refused' || refused.detail['status'] !== 409) throw error;
-        group.late += 1;
-      }
-    }),
-  );
+/** Each outcome says how many there are, so that they are told once all are through: the session that was silent for longest first, since it alone may be over. */
+async function settle(context: CommandContext, group: Group, { train, ...flags }: RolloutFlags): Promise<void> {
+  if (group.isTold) return;
+  group.isTold = true;
+  const { done } = group;
+  try {
+    for (const { session, score } of done.toSorted((a, b) => (train ? a.answeredMs - b.answeredMs : 0))) {
+      if (!train) break;
+      const outcome = { score, attempts: done.length - group.late };
+      if (!(await isTold(context, session, outcome))) group.late += 1;
+    }
+  } finally {
+    print(context.output, group, flags);
+  }
 }
 
-function print(output: Output, group: Group, { attempts, rounds }: RolloutFlags): void {
-  const { line, round, name, done, broken, late } = group;
-  output.value({ task: line, round, group: name, attempts: done, broken, late });
+/** False where its session is over already. */
+async function isTold(context: CommandContext, session: string, outcome: object): Promise<boolean> {
+  try {
+    const path = `/sessions/${session}/outcome`;
+    await patiently(() => askEndpoint(context, 'The outcome', 'POST', path, outcome), context.signal);
+    return true;
+  } catch (error) {
+    const { code, detail } = asBacktalkError(error);
+    if (code === 'refused' && detail['status'] === 409) return false;
+    throw error;
+  }
+}
+
+function print(output: Output, group: Group, { attempts, rounds }: Pick<RolloutFlags, 'attempts' | 'rounds'>): void {
+  const { task, round, name, done, broken, late } = group;
+  output.value({ task: task.line, round, group: name, attempts: done, broken, late });
   const inRound = rounds === 1 ? '' : `, round ${String(round)}`;
   const { through, mean } = figuresOf(done);
-  const said = [`${String(through)} of ${String(attempts)} came through`, `mean score ${mean.toFixed(2)}`];
-  output.line(
-    `task ${String(line)}${inRound}: ${[...said, ...brokenOf(group)].join(' · ')} (${done.at(-1)?.version ?? ''})`,
-  );
-}
-
-function brokenOf({ broken, late }: Group): string[] {
-  return [
+  const said = [
+    `${String(through)} of ${String(attempts)} came through`,
+    ...(done.length === 0 ? [] : [`mean score ${mean.toFixed(2)}`]),
     ...(broken.length === 0 ? [] : [`${String(broken.length)} broke: ${broken[0] ?? ''}`]),
     ...(late === 0 ? [] : [`${String(late)} outcomes came too late: their sessions had been silent for too long`]),
   ];
+  output.line(`task ${String(task.line)}${inRound}: ${said.join(' · ')} (${done.at(-1)?.version ?? 'no answer'})`);
 }
 
 interface Figures {
@@ -156,22 +191,29 @@ function figuresOf(done: readonly Attempted[]): Figures {
 }
 
 /** How versions fared, each by the attempts whose last answer it gave. */
-function summarise(output: Output, groups: readonly Group[], { train }: RolloutFlags): void {
+function summarise({ output, signal }: CommandContext, groups: readonly Group[], attempts: number): void {
   const byVersion = new Map<string, Attempted[]>();
-  for (const one of groups.flatMap(({ done }) => done))
-    byVersion.set(one.version, [...(byVersion.get(one.version) ?? []), one]);
+  for (const one of groups.flatMap(({ done }) => done)) {
+    const same = byVersion.get(one.version);
+    if (same === undefined) byVersion.set(one.version, [one]);
+    else same.push(one);
+  }
+  const tried = groups.filter(({ done, broken }) => done.length + broken.length === attempts);
+  const differ = tried.filter(({ done }) => new Set(done.map(({ score }) => score)).size > 1).length;
   const fared = [...byVersion].map(([version, done]) => ({ version, ...figuresOf(done) }));
-  const alike = groups.filter(({ done }) => new Set(done.map(({ score }) => score)).size < 2).length;
-  output.value({ versions: fared, groups: groups.length, alike });
-  output.line('');
-  output.table(
-    ['version', 'attempts', 'came through', 'mean score'],
-    fared.map(({ version, attempts, through, mean }) => [version, String(attempts), String(through), mean.toFixed(2)]),
-  );
-  if (!train) return;
-  output.line(
-    alike === groups.length
-      ? 'Attempts at each task fared alike: nothing is learned from their outcomes.'
-      : `In ${String(groups.length - alike)} of ${String(groups.length)} groups attempts fared differently: npx backtalk versions shows what comes of it.`,
-  );
+  const interrupted = signal.aborted;
+  output.value({ versions: fared, groups: groups.length, tried: tried.length, differ, interrupted });
+  if (interrupted) process.exitCode ??= interruptedStatus;
+  if (fared.length > 0) {
+    const cells = ({ version, attempts: count, through, mean }: (typeof fared)[number]) => [
+      version,
+      String(count),
+      String(through),
+      mean.toFixed(2),
+    ];
+    output.line('');
+    output.table(['version', 'attempts', 'came through', 'mean score'], fared.map(cells));
+  }
+  const of = `${String(tried.length)} of ${String(groups.length)} groups were tried${interrupted ? ', then it was interrupted' : ''}`;
+  output.line(`${of}; in ${String(differ)} attempts fared differently (npx backtalk versions shows what comes of it).`);
 }

@@ -33,7 +33,14 @@ export async function runCommand(place: Place, words: readonly string[]): Promis
 }
 
 export async function printCommand(place: Place, words: readonly string[]): Promise<Printed> {
-  const { nats, user, folder, environment } = place;
+  return startCommand(place, words).ended;
+}
+
+/** A command that can be ended as a person ends it. */
+export function startCommand(
+  { nats, user, folder, environment }: Place,
+  words: readonly string[],
+): { readonly kill: (signal: NodeJS.Signals) => void; readonly ended: Promise<Printed> } {
   const { url, password } = nats.credentials(user);
   const env = {
     PATH: inheritedEnvironment()['PATH'] ?? '',
@@ -43,9 +50,13 @@ export async function printCommand(place: Place, words: readonly string[]): Prom
     ...environment,
   };
   const program = join(repositoryRoot(), 'services', 'cli', 'bin', 'backtalk.mjs');
-  return promisify(execFile)(process.execPath, [program, ...words], { env, cwd: folder })
-    .then(({ stdout, stderr }) => ({ status: 0, stdout, stderr }))
-    .catch((error: unknown) => failed(error));
+  const running = promisify(execFile)(process.execPath, [program, ...words], { env, cwd: folder });
+  return {
+    kill: (signal) => void running.child.kill(signal),
+    ended: running
+      .then(({ stdout, stderr }) => ({ status: 0, stdout, stderr }))
+      .catch((error: unknown) => failed(error)),
+  };
 }
 
 function failed(error: unknown): Printed {

@@ -20,6 +20,7 @@ export {
 } from './config/base-settings.js';
 export {
   environmentOf,
+  foreignEnvironment,
   inheritedEnvironment,
   readConfig,
   settings,
