@@ -108,7 +108,7 @@ export class EnvironmentProgram {
       signalGroup(pid, 'SIGKILL');
       groups.delete(pid);
     }
-    // What has left the group may hold them open for ever.
+    // What has left the group may hold them open.
     for (const stream of [this.child.stdin, this.child.stdout, this.child.stderr]) stream.destroy();
   }
 

@@ -263,6 +263,15 @@ it('Ctrl-C ends what is being tried, tells what was, and shows it', async () => 
   await until(() => isGone(pid), { what: 'The end of the environment' });
 });
 
+it('no environment outlives a command that is terminated', async () => {
+  const child = startCommand(place([{ ...one, do: ['hang'] }]), [...words, '--attempts', '1', '--wait', '1h']);
+  await until(() => existsSync(directory.join('pid')), { what: 'The attempt' });
+  const pid = Number(readFileSync(directory.join('pid'), 'utf8'));
+  child.kill('SIGTERM');
+  expect((await child.ended).status).toBe(143);
+  await until(() => isGone(pid), { what: 'The end of the environment' });
+});
+
 it('a score without a line’s end is heard once the environment has ended', async () => {
   const { status, values } = await runCommand(place([{ ...one, last: 'cut' }]), [...words, '--attempts', '1']);
   expect({ status, values }).toMatchObject({ status: 0, values: [{ attempts: [{ score: 1 }] }, {}] });
