@@ -231,7 +231,11 @@ it('an outcome that comes too late is said, and any other refusal ends the comma
   const refused = await runCommand(place([one]), words);
   expect(refused).toMatchObject({ status: 1 });
   // What was measured is shown all the same.
-  expect(refused.values).toMatchObject([{ attempts: [{}, {}] }, { tried: 1 }, { error: { code: 'refused' } }]);
+  expect(refused.values).toMatchObject([
+    { attempts: [{}, {}], untold: 2 },
+    { tried: 1 },
+    { error: { code: 'refused' } },
+  ]);
 });
 
 it('the session that was silent for longest is told first, and the others how many are left', async () => {

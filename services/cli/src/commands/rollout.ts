@@ -34,11 +34,13 @@ interface Group {
   readonly broken: string[];
   /** Outcomes of sessions that had been silent for too long. */
   late: number;
+  /** Outcomes that the gateway has not heard of. */
+  untold: number;
   isTold: boolean;
 }
 
 /** What is wrong with the endpoint, or with whom it knows, is wrong with all that is tried. */
-const endpointStatuses = new Set([401, 403, 404, 409, 429]);
+const endpointStatuses = new Set([401, 403, 404, 429]);
 const interruptedStatus = 130;
 
 export async function rollout(context: CommandContext, file: string, flags: RolloutFlags): Promise<void> {
@@ -61,7 +63,7 @@ export async function rollout(context: CommandContext, file: string, flags: Roll
       if (signal.aborted || group.done.length + group.broken.length < flags.attempts) continue;
       const isFirst = groups.every(({ done }) => done.length === 0);
       if (isFirst) throw cliErrors.environmentFailed({ task: group.task.line, why: group.broken[0] ?? '' });
-      await settle(context, group, flags);
+      await settle(context, group, flags, signal);
     }
   };
   const workers = Array.from({ length: Math.min(flags.atOnce, groups.length * flags.attempts) }, () =>
@@ -72,7 +74,8 @@ export async function rollout(context: CommandContext, file: string, flags: Roll
   );
   const ended = await Promise.allSettled(workers);
   for (const group of groups.filter(({ isTold, done }) => !isTold && done.length > 0))
-    await settle(context, group, flags).catch(() => undefined);
+    // Why it ends is said; what could not be told stands beside the group.
+    await settle(context, group, flags, signal).catch(() => undefined);
   summarise(context, groups, flags.attempts);
   for (const one of ended) if (one.status === 'rejected') throw one.reason;
 }
@@ -107,7 +110,7 @@ function groupsOf(tasks: readonly Task[], rounds: number): Group[] {
   return Array.from({ length: rounds }, (_, at) => at + 1).flatMap((round) =>
     tasks.map((task): Group => {
       const name = `${run}-${String(task.line)}-${String(round)}`;
-      return { name, task, round, done: [], broken: [], late: 0, isTold: false };
+      return { name, task, round, done: [], broken: [], late: 0, untold: 0, isTold: false };
     }),
   );
 }
@@ -136,15 +139,17 @@ async function tried(
 }
 
 /** Each outcome says how many there are, so that they are told once all are through: the session that was silent for longest first, since it alone may be over. */
-async function settle(context: CommandContext, group: Group, { train, ...flags }: RolloutFlags): Promise<void> {
+async function settle(context: CommandContext, group: Group, flags: RolloutFlags, signal: AbortSignal): Promise<void> {
   if (group.isTold) return;
   group.isTold = true;
   const { done } = group;
   try {
-    for (const { session, score } of done.toSorted((a, b) => (train ? a.answeredMs - b.answeredMs : 0))) {
-      if (!train) break;
+    if (!flags.train) return;
+    group.untold = done.length;
+    for (const { session, score } of done.toSorted((a, b) => a.answeredMs - b.answeredMs)) {
       const outcome = { score, attempts: done.length - group.late };
-      if (!(await isTold(context, session, outcome))) group.late += 1;
+      if (!(await isTold(context, session, outcome, signal))) group.late += 1;
+      group.untold -= 1;
     }
   } finally {
     print(context.output, group, flags);
@@ -152,10 +157,15 @@ async function settle(context: CommandContext, group: Group, { train, ...flags }
 }
 
 /** False where its session is over already. */
-async function isTold(context: CommandContext, session: string, outcome: object): Promise<boolean> {
+async function isTold(
+  context: CommandContext,
+  session: string,
+  outcome: object,
+  signal: AbortSignal,
+): Promise<boolean> {
   try {
     const path = `/sessions/${session}/outcome`;
-    await patiently(() => askEndpoint(context, 'The outcome', 'POST', path, outcome), context.signal);
+    await patiently(() => askEndpoint(context, 'The outcome', 'POST', path, outcome), signal);
     return true;
   } catch (error) {
     const { code, detail } = asBacktalkError(error);
@@ -165,8 +175,8 @@ async function isTold(context: CommandContext, session: string, outcome: object)
 }
 
 function print(output: Output, group: Group, { attempts, rounds }: Pick<RolloutFlags, 'attempts' | 'rounds'>): void {
-  const { task, round, name, done, broken, late } = group;
-  output.value({ task: task.line, round, group: name, attempts: done, broken, late });
+  const { task, round, name, done, broken, late, untold } = group;
+  output.value({ task: task.line, round, group: name, attempts: done, broken, late, untold });
   const inRound = rounds === 1 ? '' : `, round ${String(round)}`;
   const { through, mean } = figuresOf(done);
   const said = [
@@ -174,6 +184,7 @@ function print(output: Output, group: Group, { attempts, rounds }: Pick<RolloutF
     ...(done.length === 0 ? [] : [`mean score ${mean.toFixed(2)}`]),
     ...(broken.length === 0 ? [] : [`${String(broken.length)} broke: ${broken[0] ?? ''}`]),
     ...(late === 0 ? [] : [`${String(late)} outcomes came too late: their sessions had been silent for too long`]),
+    ...(untold === 0 ? [] : [`${String(untold)} outcomes could not be told`]),
   ];
   output.line(`task ${String(task.line)}${inRound}: ${said.join(' · ')} (${done.at(-1)?.version ?? 'no answer'})`);
 }

@@ -27,7 +27,7 @@ export interface JudgeChanges {
   readonly verdicts: number;
   /** Words of hindsight, also where a lesson says them already. */
   readonly hints: number;
-  /** That are not judged again: their person has said no since, or the log does not hold them whole. */
+  /** That are not judged again: their person has said no to some turn, or the log does not hold them whole. */
   readonly refused: number;
 }
 
