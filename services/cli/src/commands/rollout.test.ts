@@ -69,6 +69,7 @@ const environment = `
 const lines = require('node:readline').createInterface({ input: process.stdin });
 const say = (message) => console.log(JSON.stringify(message));
 let attempt, answers = 0, task;
+require('node:fs').writeFileSync('known', Object.keys(process.env).join(' '));
 lines.on('line', (line) => {
   require('node:fs').appendFileSync('told', line + '\\n');
   const told = JSON.parse(line);
@@ -284,6 +285,13 @@ it('a score without a line’s end is heard once the environment has ended', asy
 it('an environment that has given its score puts in order what it began', async () => {
   await runCommand(place([{ ...one, last: 'tidy' }]), [...words, '--attempts', '1']);
   expect(readFileSync(directory.join('tidied'), 'utf8')).toBe('yes');
+});
+
+it('an environment is not told what Backtalk is told, secrets among it', async () => {
+  await runCommand(place([one]), [...words, '--attempts', '1']);
+  const known = readFileSync(directory.join('known'), 'utf8');
+  expect(known).toContain('PATH');
+  expect(known).not.toContain('BACKTALK_');
 });
 
 it('a task is handed on as it stands in the file', async () => {

@@ -83,7 +83,7 @@ export async function rollout(context: CommandContext, file: string, flags: Roll
 function readTasks(file: string): Task[] {
   let text: string;
   try {
-    text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
+    text = readFileSync(file, 'utf8');
   } catch (error) {
     throw cliErrors.badArgument({ name: 'tasks', value: file, wanted: 'a file that can be read' }, error);
   }
@@ -225,6 +225,7 @@ function summarise({ output, signal }: CommandContext, groups: readonly Group[],
     output.line('');
     output.table(['version', 'attempts', 'came through', 'mean score'], fared.map(cells));
   }
-  const of = `${String(tried.length)} of ${String(groups.length)} groups were tried${interrupted ? ', then it was interrupted' : ''}`;
-  output.line(`${of}; in ${String(differ)} attempts fared differently (npx backtalk versions shows what comes of it).`);
+  const cut = interrupted ? ', then it was interrupted' : '';
+  output.line(`${String(tried.length)} of ${String(groups.length)} groups were tried${cut}.`);
+  output.line(`Attempts fared differently in ${String(differ)} of them: npx backtalk versions shows what comes of it.`);
 }
