@@ -78,12 +78,12 @@ async function runUnit(unit: Unit, store: ResultStore, output: Output, device?: 
   }
 }
 
-/** Where each step was given up, what was measured is the base: a fault of the set-up, and no result. */
+/** Where steps were given up and none made a version, what was measured is the base: a fault of the set-up, and no result. */
 function checkTrained({ steps }: Found): void {
-  const failed = steps.filter(({ stage }) => givenUpBy.has(stage));
-  const [{ stage, why } = { stage: '', why: '' }] = failed;
-  if (failed.length > 0 && failed.length === steps.length)
-    throw benchErrors.nothingTrained({ steps: steps.length, why: `${stage} ${why}` });
+  const [failed] = steps.filter(({ stage }) => givenUpBy.has(stage));
+  if (failed === undefined || steps.some(({ stage }) => stage !== 'begun' && !givenUpBy.has(stage))) return;
+  const { stage, why } = failed;
+  throw benchErrors.nothingTrained({ steps: steps.length, why: `${stage} ${why}` });
 }
 
 function summaryOf({ rows, minutes }: UnitResult): string {
