@@ -91,10 +91,10 @@ function summaryOf({ rows, minutes }: UnitResult): string {
   return `${headlines.join(' · ')} (${minutes.toFixed(0)} min)`;
 }
 
-/** Of a model's weights, and of the recipes as they are: results of different ones are never compared. */
 /** Numbers that these recipes have no use for change no result. */
 const unused: ReadonlySet<string> = new Set(['emaDecay', 'stepReward', 'groupWaitMs']);
 
+/** Of a model's weights, and of the recipes as they are: results of different ones are never compared. */
 async function digestOf(model: string): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(join(model, 'model.safetensors')), hash);

@@ -88,15 +88,15 @@ export function environmentOf(
   );
 }
 
-/**
- * What a process hands on to the processes that it starts: what any program needs, and the settings of Backtalk that were
- * made on purpose. Secrets of other programs stay behind.
- */
 /** What a program of the user's is given: all but what is said to Backtalk, secrets among it. */
 export function foreignEnvironment(environment: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('BACKTALK_')));
 }
 
+/**
+ * What a process hands on to the processes that it starts: what any program needs, and the settings of Backtalk that were
+ * made on purpose. Secrets of other programs stay behind.
+ */
 export function inheritedEnvironment(environment: NodeJS.ProcessEnv = process.env): Record<string, string> {
   const entries = Object.entries(environment).filter(([name]) => passedOn.has(name) || name.startsWith('BACKTALK_'));
   return Object.fromEntries(entries.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
