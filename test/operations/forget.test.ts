@@ -48,11 +48,17 @@ async function learnFrom(user: string, what: string, isThere: () => Promise<bool
   await crowd.stop();
 }
 
+/** The files of a folder in which a text stands; what services write there meanwhile may go, under its name for a moment only. */
 function filesWith(text: string, folder = machine.folder): string[] {
-  return readdirSync(folder, { withFileTypes: true, recursive: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
-    .filter((file) => readFileSync(file).includes(text));
+  try {
+    return readdirSync(folder, { withFileTypes: true, recursive: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name))
+      .filter((file) => readFileSync(file).includes(text));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return filesWith(text, folder);
+    throw error;
+  }
 }
 
 const usersOf = async () => new Set((await book.read()).opened.map(({ message }) => message.user));
