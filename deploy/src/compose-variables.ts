@@ -2,7 +2,7 @@
 // what a start on cards would choose. Out: variables, none of them a secret: those come from the environment. Pure.
 import { inheritedEnvironment } from '@backtalk/kit';
 import type { ChosenOnCards } from './box-choice.js';
-import { adapterRank } from './engine-process.js';
+import { adapterRank, presetOf } from './engine-process.js';
 import { adaptersAtOnce, rankServed, toolParserOf } from './vllm-program.js';
 
 export function composeVariables(chosen: ChosenOnCards, port: number): Readonly<Record<string, string>> {
@@ -45,7 +45,10 @@ export function composeVariables(chosen: ChosenOnCards, port: number): Readonly<
         }),
     ...(base === undefined
       ? {}
-      : { BACKTALK_RECIPE: base.recipe, BACKTALK_RECIPE_SET: `sampleTokensMax=${base.sampleTokens}` }),
+      : {
+          BACKTALK_RECIPE: presetOf({ base, environment: inheritedEnvironment() }) ?? base.recipe,
+          BACKTALK_RECIPE_SET: `sampleTokensMax=${base.sampleTokens}`,
+        }),
     ...(checkpoints === undefined ? {} : { SAVE_CKPT: checkpoints }),
     ...(profiles.length === 0 ? {} : { COMPOSE_PROFILES: profiles.join(',') }),
   };

@@ -19,16 +19,24 @@ import {
 } from './vllm-program.js';
 
 /** Of the recipes' presets. */
-const ranks: Readonly<Record<string, number>> = { tiny: 8, small: 16 };
+const ranks: Readonly<Record<string, number>> = { tiny: 8, small: 16, remote: 32 };
 
 interface RankedBy extends Pick<Machine, 'environment'> {
   readonly base?: Pick<BaseModel, 'recipe'> | undefined;
 }
 
+/** By a service with Tinker's API. */
+export const isTrainedElsewhere = (environment: Machine['environment']): boolean =>
+  environment['BACKTALK_TRAINING_BACKEND'] === 'tinker';
+
+/** The recipe's preset where the operator names none; undefined: the trainer's own. */
+export const presetOf = ({ base, environment }: RankedBy): string | undefined =>
+  isTrainedElsewhere(environment) ? 'remote' : base?.recipe;
+
 /** Rank of the adapters that are trained; what the operator says goes before. */
 export function adapterRank({ base, environment }: RankedBy): number {
   const [, said] = /(?:^|,)\s*loraRank=(\d+)/.exec(environment['BACKTALK_RECIPE_SET'] ?? '') ?? [];
-  const preset = environment['BACKTALK_RECIPE'] ?? base?.recipe ?? 'tiny';
+  const preset = environment['BACKTALK_RECIPE'] ?? presetOf({ base, environment }) ?? 'tiny';
   return Number(said ?? ranks[preset] ?? Math.max(...Object.values(ranks)));
 }
 

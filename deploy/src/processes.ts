@@ -11,6 +11,8 @@ import {
   engineHosts,
   engineProcesses,
   gateOf,
+  isTrainedElsewhere,
+  presetOf,
   rankTrialOf,
   vllmReadyWithinMs,
 } from './engine-process.js';
@@ -90,20 +92,21 @@ function tokensOf(part: string, { callTokens }: Secrets): Readonly<Record<string
  * The preset of the model's size with samples as long as there is memory for, and who teaches; what the operator says goes before.
  */
 function recipeOf({ base, teacher }: Machine, environment: Machine['environment']): Readonly<Record<string, string>> {
-  const sized = base === undefined || 'BACKTALK_RECIPE' in environment ? undefined : base;
+  const isSaid = 'BACKTALK_RECIPE' in environment;
+  const preset = presetOf({ base, environment });
   const numbers = [
-    ...(sized === undefined ? [] : [`sampleTokensMax=${String(sized.sampleTokens)}`]),
+    ...(isSaid || base === undefined ? [] : [`sampleTokensMax=${String(base.sampleTokens)}`]),
     ...(teacher === undefined ? [] : ['teacher=other']),
   ];
-  if (numbers.length === 0) return {};
   const own = environment['BACKTALK_RECIPE_SET'] ?? '';
+  const all = [...numbers, ...(own === '' ? [] : [own])].join(',');
   return {
-    ...(sized === undefined ? {} : { BACKTALK_RECIPE: sized.recipe }),
-    BACKTALK_RECIPE_SET: [...numbers, ...(own === '' ? [] : [own])].join(','),
+    ...(isSaid || preset === undefined ? {} : { BACKTALK_RECIPE: preset }),
+    ...(numbers.length === 0 ? {} : { BACKTALK_RECIPE_SET: all }),
   };
 }
 
-function workers(machine: Machine): ProcessSpec[] {
+function workers(machine: Machine, { BACKTALK_TINKER_KEY: key }: Machine['environment']): ProcessSpec[] {
   const { data, ports, root, environment, model, secrets } = machine;
   const trainingHealth = `http://${loopback(ports.health.trainingWorker)}`;
   const env = { ...environment, HF_HUB_OFFLINE: '1', PYTHONUNBUFFERED: '1' };
@@ -118,6 +121,7 @@ function workers(machine: Machine): ProcessSpec[] {
         BACKTALK_MODEL_DIR: model,
         BACKTALK_BASE_MODEL: baseNameOf(machine),
         ...(machine.teacher === undefined ? {} : { BACKTALK_TEACHER_MODEL_DIR: machine.teacher }),
+        ...(key === undefined ? {} : { BACKTALK_TINKER_KEY: key }),
         ...deviceSettings(machine),
         ...(machine.box?.training === undefined ? {} : trainingOnCards(machine.box.training.cards)),
         BACKTALK_HEALTH_ADDRESS: loopback(ports.health.trainingWorker),
@@ -203,6 +207,13 @@ export interface MachineProcesses {
  * in .88 (MiniLM, 40 tokens, one seed), and its similarity to the question rises from .71 to .78.
  */
 const firstAnswersTemperature = '0.3';
+
+/** A training service learns from answers at temperature 1 alone. */
+function temperatureOf({ base }: Machine, environment: Machine['environment']): Readonly<Record<string, string>> {
+  if ('BACKTALK_TEMPERATURE' in environment) return {};
+  if (isTrainedElsewhere(environment)) return { BACKTALK_TEMPERATURE: '1' };
+  return base === undefined ? { BACKTALK_TEMPERATURE: firstAnswersTemperature } : {};
+}
 
 interface NamedJudge {
   readonly variables: Readonly<Record<string, string>>;
@@ -325,12 +336,13 @@ export function machineProcesses(given: Machine): MachineProcesses {
   // A judge's key, in words of the environment: but for who asks that judge, no process has any use for it.
   delete environment['BACKTALK_ENGINE_KEY'];
   delete environment['BACKTALK_JUDGE_KEY'];
+  delete environment['BACKTALK_TINKER_KEY'];
   const machine = { ...given, environment };
   const { ports, data, host } = machine;
   const engineKey = { BACKTALK_ENGINE_KEY: engineAccess(machine).key };
   return {
     servers: servers(machine),
-    workers: workers(machine),
+    workers: workers(machine, given.environment),
     services: [
       ...loaders(machine),
       service(machine, 'publisher', {
@@ -346,9 +358,7 @@ export function machineProcesses(given: Machine): MachineProcesses {
         BACKTALK_SPOOL_DIR: data.spool,
         BACKTALK_STOP_WAIT: '3s',
         BACKTALK_KEYS_FILE: data.keys,
-        ...(machine.base === undefined
-          ? { BACKTALK_TEMPERATURE: environment['BACKTALK_TEMPERATURE'] ?? firstAnswersTemperature }
-          : {}),
+        ...temperatureOf(machine, environment),
       }),
       service(machine, 'collector', { BACKTALK_NATS_MONITOR_URL: natsMonitorUrl(ports, machine.secrets) }),
       service(machine, 'judge', judgeOf(machine, given.environment)),

@@ -91,8 +91,8 @@ function summaryOf({ rows, minutes }: UnitResult): string {
   return `${headlines.join(' · ')} (${minutes.toFixed(0)} min)`;
 }
 
-/** Numbers that these recipes have no use for change no result. */
-const unused: ReadonlySet<string> = new Set(['emaDecay', 'stepReward', 'groupWaitMs']);
+/** Numbers that these recipes have no use for change no result, nor does a preset that is not measured. */
+const unused: ReadonlySet<string> = new Set(['emaDecay', 'stepReward', 'groupWaitMs', 'onlyTemperature', 'remote']);
 
 /** Of a model's weights, and of the recipes as they are: results of different ones are never compared. */
 async function digestOf(model: string): Promise<string> {

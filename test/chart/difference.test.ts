@@ -140,6 +140,14 @@ describe('engines', () => {
     expect(reading).toMatchObject({ recipe: { loraRank, waitMs: 2_000_000, learningRate: 1e-5 } });
   });
 
+  it('the trainer is told what takes the steps behind its training workers', () => {
+    const backendOf = (objects: readonly RenderedObject[]) =>
+      environmentOf(containerOf(podOf(objects, 'trainer'), 'trainer'), noFacts)['BACKTALK_TRAINING_BACKEND'];
+    const env = { BACKTALK_TRAINING_BACKEND: 'tinker', BACKTALK_TINKER_URL: 'http://there' };
+    expect(backendOf(render({ trainer: { recipe: 'remote' }, pools: { training: { env } } }))).toBe('tinker');
+    expect(backendOf(gpu)).toBeUndefined();
+  });
+
   it('loaders refuse engines that do not fit what trainer and engines are told', () => {
     const trainer = environmentOf(containerOf(podOf(gpu, 'trainer'), 'trainer'), noFacts);
     const training = environmentOf(containerOf(podOf(gpu, 'training'), 'training'), noFacts);

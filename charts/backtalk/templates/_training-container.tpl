@@ -56,5 +56,5 @@ volumeMounts:
 
 {{/* Rank of the adapters that the recipe trains: loaders try it on engines, and no engine may take less. */}}
 {{- define "backtalk.loraRank" -}}
-{{- get .Values.trainer.recipeSet "loraRank" | default (get (dict "tiny" 8 "small" 16) .Values.trainer.recipe) | int }}
+{{- get .Values.trainer.recipeSet "loraRank" | default (get (dict "tiny" 8 "small" 16 "remote" 32) .Values.trainer.recipe) | int }}
 {{- end }}

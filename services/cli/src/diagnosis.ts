@@ -189,6 +189,7 @@ function judged({ loop, metrics }: Seen): readonly Finding[] {
 const remedies: Readonly<Record<string, string>> = {
   too_long: 'samples are longer than sampleTokensMax: npx backtalk recipe, BACKTALK_RECIPE_SET, more memory',
   template_mismatch: "the template renders the conversation otherwise than it was captured: see the trainer's README",
+  temperature: 'a training service learns from answers at temperature 1 alone: BACKTALK_TEMPERATURE, and clients',
   opted_out: 'requests say X-Backtalk-Train: off, or their key was made with --no-train',
   consent_unknown: 'their person said no before, and the sessions cannot be told apart: X-Backtalk-Train: on',
   nothing_to_learn:

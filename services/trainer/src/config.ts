@@ -11,7 +11,7 @@ import {
 import { readFileSync } from 'node:fs';
 
 import { anchorsMax, type Recipe } from './domain/recipe.js';
-import { nearestName, readRecipe, type RecipeReading } from './domain/recipe-reading.js';
+import { nearestName, notHonoured, readRecipe, trainingBackends, type RecipeReading } from './domain/recipe-reading.js';
 
 export { recipePresets, type Recipe } from './domain/recipe.js';
 export { describeRecipe, type RecipeReading } from './domain/recipe-reading.js';
@@ -20,7 +20,7 @@ export { recipeInPlan } from './domain/replay-plan.js';
 export const recipeSettings = {
   recipe: setting.string('BACKTALK_RECIPE', {
     description:
-      'All numbers of training: a preset (`tiny`, `small`), or the path of a JSON file; `--help` shows them.',
+      'All numbers of training: a preset (`tiny`, `small`, `remote`), or the path of a JSON file; `--help` shows them.',
     default: 'tiny',
   }),
   recipeSet: setting.string('BACKTALK_RECIPE_SET', {
@@ -65,6 +65,11 @@ const shape = {
     secret: true,
   }),
   ...recipeSettings,
+  trainingBackend: setting.oneOf('BACKTALK_TRAINING_BACKEND', trainingBackends, {
+    description:
+      "What takes the steps behind the training workers, as theirs says: `torch`, or `tinker`, a service with Tinker's API. A recipe that it cannot honour stops the start.",
+    default: 'torch',
+  }),
   seed: setting.integer('BACKTALK_SEED', {
     description: 'Varies the seeds of steps: runs that should differ are given different ones.',
     default: 0,
@@ -125,11 +130,16 @@ export function recipeOf(config: RecipeConfig): Recipe {
   return reading.recipe;
 }
 
-type RecipeConfig = Pick<TrainerConfig, 'recipe' | 'recipeSet' | 'pendingMax'>;
+type RecipeConfig = Pick<TrainerConfig, 'recipe' | 'recipeSet' | 'pendingMax' | 'trainingBackend'>;
 
-function readingOf({ recipe: name, recipeSet, pendingMax }: RecipeConfig): RecipeReading {
+function readingOf({ recipe: name, recipeSet, pendingMax, trainingBackend }: RecipeConfig): RecipeReading {
   const reading = loadRecipe(name, recipeSet);
   if ('problems' in reading) return reading;
+  const otherwise = notHonoured(trainingBackend, reading.recipe);
+  if (otherwise.length > 0) {
+    const advice = `set BACKTALK_RECIPE=remote, or in BACKTALK_RECIPE_SET ${otherwise.join(',')}`;
+    return { problems: [`BACKTALK_TRAINING_BACKEND=${trainingBackend} cannot honour the recipe ${name}: ${advice}.`] };
+  }
   const most = reading.recipe.effective + anchorsMax(reading.recipe);
   if (pendingMax >= most) return reading;
   return { problems: [`BACKTALK_PENDING_MAX (${pendingMax}) is less than the ${most} turns of one full batch.`] };

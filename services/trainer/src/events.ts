@@ -100,6 +100,7 @@ const commonReasons = [
   'prompt_given_up',
   'control_token',
   'stale',
+  'temperature',
 ] as const;
 
 export function createEvents(logger: Logger, registry: Metrics) {

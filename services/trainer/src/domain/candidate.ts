@@ -3,7 +3,7 @@ import type { StoredFact, Trace } from '@backtalk/kit';
 import type { ShownLessons, TurnCompleted, TurnJudged } from '@backtalk/proto/facts';
 
 import { sketchOf, type AnswerSketch } from './near-duplicate.js';
-import { neverTrainable, type SampleLength, type TurnFacts } from './settle-reason.js';
+import { neverTrainable, type SampleBounds, type TurnFacts } from './settle-reason.js';
 
 export interface Candidate {
   readonly turn: string;
@@ -41,13 +41,12 @@ export interface Candidate {
 /** What a delivered fact says beside its message. */
 type Judged = Pick<StoredFact<'turnJudged'>, 'message' | 'sequence' | 'timeMs'> & { readonly trace?: Trace };
 
-/** @param most tokens that a sample may have */
 export function candidateOf(
   { message: judged, sequence, timeMs, trace }: Judged,
   facts: TurnFacts,
-  most: SampleLength,
+  bounds: SampleBounds,
 ): Candidate {
-  const reason = neverTrainable(judged, facts, most);
+  const reason = neverTrainable(judged, facts, bounds);
   const { opened, completed } = facts;
   return {
     turn: judged.turn,

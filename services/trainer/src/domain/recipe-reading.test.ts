@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { describeRecipe, readRecipe } from './recipe-reading.js';
+import { describeRecipe, readRecipe, notHonoured } from './recipe-reading.js';
 import { recipePresets, type Recipe } from './recipe.js';
 
 function read(document: unknown, overrides = ''): Recipe {
@@ -85,5 +85,38 @@ describe('reading a recipe', () => {
     expect(lines).toHaveLength(Object.keys(recipePresets.tiny.recipe).length);
     expect(lines).toContainEqual(expect.stringMatching(/^ {2}learningRate +0\.001 +Learning rate of AdamW\.$/));
     for (const line of lines) expect(line).toMatch(/^ {2}\w+ +\S+ +[A-Z].*\.$/);
+  });
+});
+
+const { tiny, small, remote } = recipePresets;
+
+describe('what a training service cannot honour', () => {
+  it('a training service honours the preset that is made for it, and the training worker all of them', () => {
+    expect(notHonoured('tinker', remote.recipe)).toEqual([]);
+    expect(notHonoured('torch', tiny.recipe)).toEqual([]);
+  });
+
+  it('a training service honours nothing that looks at whole distributions, at answers of before, or at another temperature', () => {
+    expect(notHonoured('tinker', { ...tiny.recipe, teacher: 'ema' })).toEqual([
+      'opdForm=sampled',
+      'klForm=sampled',
+      'teacher=base',
+      'offPolicy=drop',
+      'optimizerSteps=1',
+      'onlyTemperature=1',
+    ]);
+    expect(notHonoured('tinker', small.recipe)).toEqual(['opdForm=sampled', 'klForm=sampled', 'onlyTemperature=1']);
+  });
+
+  it('terms that are not taken need not be honoured', () => {
+    const rewarded = {
+      ...small.recipe,
+      method: 'binary',
+      teacher: 'ema',
+      klTargetNats: 0,
+      onlyTemperature: 1,
+    } as const;
+    expect(notHonoured('tinker', rewarded)).toEqual([]);
+    expect(notHonoured('tinker', { ...rewarded, klBetaFirst: 0.02 })).toEqual(['klForm=sampled']);
   });
 });

@@ -3,6 +3,7 @@
 import { z } from 'zod';
 
 import { anchorsMax, recipePresets, recipeSchema, type Recipe } from './recipe.js';
+import { isTaught } from './sample-worth.js';
 
 export type RecipeReading = { readonly recipe: Recipe } | { readonly problems: readonly string[] };
 
@@ -98,4 +99,23 @@ export function describeRecipe(recipe: Recipe): string {
       ([name, field]) => `  ${name.padEnd(width)}  ${String(values.get(name)).padEnd(10)}  ${field.description ?? ''}`,
     )
     .join('\n');
+}
+
+/** "torch": the training worker itself; "tinker": a service with Tinker's API, which the worker asks. */
+export const trainingBackends = ['torch', 'tinker'] as const;
+export type TrainingBackend = (typeof trainingBackends)[number];
+
+/** `name=value` of each number that would have to be otherwise. Such a service knows log-probabilities of sampled tokens at temperature 1, and no more. */
+export function notHonoured(backend: TrainingBackend, recipe: Recipe): readonly string[] {
+  if (backend === 'torch') return [];
+  const { opdForm, klForm, klBetaFirst, klTargetNats, teacher, offPolicy, optimizerSteps, onlyTemperature } = recipe;
+  const wanted: Readonly<Record<string, boolean>> = {
+    'opdForm=sampled': !isTaught(recipe) || opdForm === 'sampled',
+    'klForm=sampled': (klBetaFirst === 0 && klTargetNats === 0) || klForm === 'sampled',
+    'teacher=base': !isTaught(recipe) || teacher === 'base',
+    'offPolicy=drop': offPolicy === 'drop',
+    'optimizerSteps=1': optimizerSteps === 1,
+    'onlyTemperature=1': onlyTemperature === 1,
+  };
+  return Object.keys(wanted).filter((name) => wanted[name] === false);
 }

@@ -99,6 +99,12 @@ const batch = {
   settleAtTurns: whole(32, 1, 10_000, 'From this many on, turns that are not trained on get a fact of their own.'),
   rewardVersions: whole(4, 0, 1_000, 'Versions back from which a verdict still counts.'),
   distillVersions: whole(8, 0, 1_000, 'Versions back from which full distillation is still done.'),
+  onlyTemperature: number(
+    0,
+    0,
+    100,
+    'Sampling temperature of the turns that are trained on, which a training service may know alone; 0 is any.',
+  ),
   staleLogRatioNats: number(0.1, 0, 20, 'Mean |log ratio| above which an answer gives no reward; 0 is no bound.'),
   lessonScope: oneOf('user', ['user', 'policy'], 'Whose samples a lesson holds for: its own user, or all.'),
   rehearsalSteps: whole(
@@ -117,30 +123,39 @@ export type LessonScope = Recipe['lessonScope'];
 
 const tiny: Recipe = recipeSchema.parse({});
 
-export const recipePresets: Readonly<Record<'tiny' | 'small', { readonly about: string; readonly recipe: Recipe }>> = {
+const small: Recipe = {
+  ...tiny,
+  opdForm: 'full',
+  divergence: 'reverse_kl',
+  weightRl: 1,
+  loraRank: 16,
+  loraAlpha: 32,
+  learningRate: 2e-4,
+  stepBoundNats: 0.5,
+  optimizerSteps: 1,
+  answerTokensMax: 1_024,
+  sampleTokensMax: 32_768,
+  microBatchTokens: 4_096,
+  meanAnswerTokens: 0,
+  rehearsalSteps: 0,
+  effective: 16,
+  // It costs a pass over all answers; what it saves at a bound of half a nat is not measured.
+  offPolicy: 'drop',
+};
+
+type PresetName = 'tiny' | 'small' | 'remote';
+
+export const recipePresets: Readonly<Record<PresetName, { readonly about: string; readonly recipe: Recipe }>> = {
   tiny: { about: 'Models up to 0.3B on a laptop: the numbers that are measured here.', recipe: tiny },
   small: {
     about:
       'Models on a GPU: the numbers of the published methods, and samples as long as an agent makes them. Nothing is rehearsed. Not measured here.',
-    recipe: {
-      ...tiny,
-      opdForm: 'full',
-      divergence: 'reverse_kl',
-      weightRl: 1,
-      loraRank: 16,
-      loraAlpha: 32,
-      learningRate: 2e-4,
-      stepBoundNats: 0.5,
-      optimizerSteps: 1,
-      answerTokensMax: 1_024,
-      sampleTokensMax: 32_768,
-      microBatchTokens: 4_096,
-      meanAnswerTokens: 0,
-      rehearsalSteps: 0,
-      effective: 16,
-      // It costs a pass over all answers; what it saves at a bound of half a nat is not measured.
-      offPolicy: 'drop',
-    },
+    recipe: small,
+  },
+  remote: {
+    about:
+      "Models that a service with Tinker's API trains: small, as far as log-probabilities of sampled tokens carry it. Not measured here.",
+    recipe: { ...small, opdForm: 'sampled', klForm: 'sampled', loraRank: 32, onlyTemperature: 1 },
   },
 };
 

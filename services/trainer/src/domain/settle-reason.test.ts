@@ -1,4 +1,4 @@
-import { TurnContinued } from '@backtalk/proto/facts';
+import { ShownLessons, TurnCompleted, TurnContinued } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 
 import { recipeWith } from '../testing/candidates.js';
@@ -65,5 +65,16 @@ describe('why a turn is never trained on', () => {
       undefined,
       'too_long',
     ]);
+  });
+
+  it('never trains on a turn at another temperature than the only one, unless the policy answers it anew in the step', () => {
+    const { sampling, ...completed } = whole.completed;
+    const at = (temperature: number, onlyTemperature: number, lessons: { lesson: string; text: string }[] = []) => {
+      const shown = lessons.length === 0 ? undefined : ShownLessons.fromPartial({ lessons });
+      const given = TurnCompleted.fromPartial({ ...completed, sampling: { ...sampling, temperature }, shown });
+      return neverTrainable(judgedTurn(turn), { ...whole, completed: given }, recipeWith({ onlyTemperature }));
+    };
+    expect([at(0.8, 1), at(1, 1), at(0.8, 0)]).toEqual(['temperature', undefined, undefined]);
+    expect(at(0.8, 1, [{ lesson: 'l', text: 'Answer in one sentence.' }])).toBeUndefined();
   });
 });

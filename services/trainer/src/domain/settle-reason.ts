@@ -13,12 +13,13 @@ export interface TurnFacts {
   readonly continuedMs?: number | undefined;
 }
 
-/** "too_large": its conversation and ids are larger than a sample may be; "too_long": it has more tokens. "missing" and "malformed" say that the log itself is short of something; the gateway's own reasons pass through. */
+/** "temperature": it was sampled at another than is trained on. "too_large": its conversation and ids are larger than a sample may be; "too_long": it has more tokens. "missing" and "malformed" say that the log itself is short of something; the gateway's own reasons pass through. */
 export type SettleReason =
   | 'missing'
   | 'malformed'
   | 'too_large'
   | 'too_long'
+  | 'temperature'
   | 'opted_out'
   | 'side_turn'
   | 'no_outcome'
@@ -37,10 +38,10 @@ export type SettleReason =
   | 'burned_parent'
   | 'abandoned';
 
-/** In tokens, as the training worker counts: an answer counts as far as it is trained on. */
-export type SampleLength = Pick<Recipe, 'answerTokensMax' | 'sampleTokensMax'>;
+/** Lengths in tokens, as the training worker counts: an answer counts as far as it is trained on. */
+export type SampleBounds = Pick<Recipe, 'answerTokensMax' | 'sampleTokensMax' | 'onlyTemperature'>;
 
-export function neverTrainable(judged: TurnJudged, facts: TurnFacts, most: SampleLength): string | undefined {
+export function neverTrainable(judged: TurnJudged, facts: TurnFacts, bounds: SampleBounds): string | undefined {
   const { opened, completed, continued } = facts;
   if (opened === undefined || completed === undefined) return 'missing';
   if (opened.consent?.train === false || continued?.consent?.train === false) return 'opted_out';
@@ -55,6 +56,10 @@ export function neverTrainable(judged: TurnJudged, facts: TurnFacts, most: Sampl
   if (malformed) return 'malformed';
   const { messages, tools } = opened.conversation ?? { messages: '', tools: '' };
   if (messages.length + tools.length + idsBytes(completed) > sampleBytesMax) return 'too_large';
-  const tokens = promptIds.length + Math.min(answerIds.length, most.answerTokensMax);
-  return tokens > most.sampleTokensMax ? 'too_long' : undefined;
+  const tokens = promptIds.length + Math.min(answerIds.length, bounds.answerTokensMax);
+  if (tokens > bounds.sampleTokensMax) return 'too_long';
+  // Where lessons were shown, the policy answers anew in the step.
+  const isOfStep = completed.shown !== undefined && completed.shown.lessons.length > 0;
+  const isTaken = bounds.onlyTemperature === 0 || isOfStep;
+  return isTaken || completed.sampling?.temperature === bounds.onlyTemperature ? undefined : 'temperature';
 }

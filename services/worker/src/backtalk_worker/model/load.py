@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GenerationConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 from transformers.utils import logging
 
 
@@ -64,20 +71,37 @@ class LoadedModel:
         )
 
 
+@dataclass(frozen=True)
+class ModelFigures:
+    """What a folder says about its model without the weights, which may be elsewhere."""
+
+    tokenizer: PreTrainedTokenizerBase
+    context_length: int
+    vocabulary_size: int
+    end_ids: tuple[int, ...]
+
+
+def read_figures(folder: Path) -> ModelFigures:
+    """Reads configuration and tokenizer; raises as `load_model` does."""
+    tokenizer = _read_tokenizer(folder)
+    config = AutoConfig.from_pretrained(str(folder), local_files_only=True).get_text_config()
+    generation = None
+    if (folder / "generation_config.json").is_file():
+        generation = GenerationConfig.from_pretrained(str(folder), local_files_only=True)
+    return ModelFigures(
+        tokenizer=tokenizer,
+        context_length=int(config.max_position_embeddings),
+        vocabulary_size=int(config.vocab_size),
+        end_ids=_end_ids(generation or config, tokenizer),
+    )
+
+
 def load_model(folder: Path, *, dtype: torch.dtype = torch.float32) -> LoadedModel:
     """Reads the folder (2 s and 0.6 GB for the laptop model).
 
     FileNotFoundError names the command that makes it, PermissionError the file that this user may not read.
     """
-    if not (folder / "config.json").is_file():
-        raise FileNotFoundError(
-            f"no model in {folder}: make it with `python -m backtalk_worker.model.convert --to {folder}`"
-        )
-    # The readers of weights call an unreadable file missing: it is opened here, so that the system says why.
-    for file in sorted(path for path in folder.iterdir() if path.is_file()):
-        file.open("rb").close()
-    logging.disable_progress_bar()
-    tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+    tokenizer = _read_tokenizer(folder)
     network = AutoModelForCausalLM.from_pretrained(str(folder), dtype=dtype, local_files_only=True).eval()
     # The fast attention of engine and training would leave the cap out without a word.
     if getattr(network.config, "attn_logit_softcapping", None):
@@ -88,13 +112,25 @@ def load_model(folder: Path, *, dtype: torch.dtype = torch.float32) -> LoadedMod
         folder=folder,
         context_length=int(network.config.max_position_embeddings),
         vocabulary_size=int(network.config.vocab_size),
-        end_ids=_end_ids(network, tokenizer),
+        end_ids=_end_ids(network.generation_config, tokenizer),
     )
 
 
-def _end_ids(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
+def _read_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
+    if not (folder / "config.json").is_file():
+        raise FileNotFoundError(
+            f"no model in {folder}: make it with `python -m backtalk_worker.model.convert --to {folder}`"
+        )
+    # The readers of weights call an unreadable file missing: it is opened here, so that the system says why.
+    for file in sorted(path for path in folder.iterdir() if path.is_file()):
+        file.open("rb").close()
+    logging.disable_progress_bar()
+    return AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+
+
+def _end_ids(generation: Any, tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
     """The generation config's end ids and the tokenizer's, in this order, without repeats."""
-    configured = getattr(network.generation_config, "eos_token_id", None)
+    configured = getattr(generation, "eos_token_id", None)
     listed = configured if isinstance(configured, list) else [configured]
     ids = [*listed, tokenizer.eos_token_id]
     return tuple(dict.fromkeys(i for i in ids if isinstance(i, int)))

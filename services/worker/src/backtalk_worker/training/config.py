@@ -18,11 +18,12 @@ def _checked(address: str) -> str:
 
 Address = Annotated[str, AfterValidator(_checked)]
 Device = Literal["cpu", "cuda"]
+Backend = Literal["torch", "tinker"]
 DtypeName = Literal["float32", "bfloat16", "float64"]
 
 
 def dtype_of_the_device(known: dict[str, Any]) -> DtypeName:
-    return "float32" if known["device"] == "cpu" else "bfloat16"
+    return "float32" if known["device"] == "cpu" and known["backend"] == "torch" else "bfloat16"
 
 
 def nice_of_the_device(known: dict[str, Any]) -> int:
@@ -54,6 +55,25 @@ class TrainingWorkerConfig(ProcessConfig, cli_prog_name="python -m backtalk_work
     )
     teacher_model_dir: Path | None = setting(
         "BACKTALK_TEACHER_MODEL_DIR", None, "folder of another model that is shown the hints, for the teacher `other`"
+    )
+    backend: Backend = setting(
+        "BACKTALK_TRAINING_BACKEND", "torch", "what trains: this process, or a service with Tinker's API"
+    )
+    tinker_url: str = setting(
+        "BACKTALK_TINKER_URL", "", "address of that service", pattern=r"^(https?://[^\s/]+(/\S*)?)?$"
+    )
+    tinker_key: Secret = setting("BACKTALK_TINKER_KEY", SecretStr(""), "key of that service")
+    tinker_model: str = setting(
+        "BACKTALK_TINKER_MODEL",
+        "",
+        "that service's name of the base; empty: its only model's",
+        pattern=r"^\P{C}{0,200}$",
+    )
+    tinker_loss: Literal["sum", "mean"] = setting(
+        "BACKTALK_TINKER_LOSS", "sum", "what that service makes of the losses of tokens: Tinker sums, SkyRL takes means"
+    )
+    tinker_call_seconds: float = setting(
+        "BACKTALK_TINKER_CALL_SECONDS", 900, "how long that service may take for one call", ge=1, le=86400
     )
     device: Device = setting("BACKTALK_DEVICE", "cpu", "where the model computes")
     dtype: DtypeName = setting("BACKTALK_DTYPE", dtype_of_the_device, "of the base")
@@ -108,4 +128,11 @@ class TrainingWorkerConfig(ProcessConfig, cli_prog_name="python -m backtalk_work
         files = (self.tls_ca, self.tls_cert, self.tls_key)
         if any(files) and not all(files):
             raise ValueError("set BACKTALK_TLS_CA, BACKTALK_TLS_CERT and BACKTALK_TLS_KEY together, or none of them")
+        return self
+
+    @model_validator(mode="after")
+    def service_is_named(self) -> Self:
+        """Without an address the SDK would go to its maker's."""
+        if self.backend == "tinker" and not self.tinker_url:
+            raise ValueError("BACKTALK_TRAINING_BACKEND=tinker needs BACKTALK_TINKER_URL")
         return self

@@ -102,6 +102,32 @@ class ProcessFailedError(TrainingWorkerError):
     words = "another process of the group failed ({})"
 
 
+class ServiceUnavailableError(TrainingWorkerError):
+    """The service that trains elsewhere does not answer, is full, or does not take the key; an operator can mend it."""
+
+    code, status, retry = "service_unavailable", StatusCode.UNAVAILABLE, "later"
+    words = "the training service did not do it: {}"
+
+
+class SdkMissingError(TrainingWorkerError):
+    code, status = "sdk_missing", StatusCode.FAILED_PRECONDITION
+    words = "the SDK of the training service's API is not installed: node deploy/start.mjs setup --with tinker"
+
+
+class ServiceRefusedError(TrainingWorkerError):
+    """The service that trains elsewhere refuses what it is asked for; it would refuse it again."""
+
+    code, status = "service_refused", StatusCode.FAILED_PRECONDITION
+    words = "the training service refuses it: {}"
+
+
+class RecipeNotHonouredError(TrainingWorkerError):
+    """The recipe asks for what the service cannot do; an operator can mend it."""
+
+    code, status, retry = "recipe_not_honoured", StatusCode.FAILED_PRECONDITION, "later"
+    words = "a training service cannot honour this recipe: set {}"
+
+
 class TeacherMissingError(TrainingWorkerError):
     """The recipe's teacher is `other`, and the worker was given no such model; an operator can mend it."""
 

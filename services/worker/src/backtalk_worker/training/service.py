@@ -26,16 +26,18 @@ from backtalk_worker.training.domain.group import ALONE
 from backtalk_worker.training.domain.network import Layout
 from backtalk_worker.training.errors import GroupLostError
 from backtalk_worker.training.events import TrainingEvents
-from backtalk_worker.training.inputs import work
+from backtalk_worker.training.inputs.backend import Backend, LocalBackend
 from backtalk_worker.training.inputs.callers import CallerGuard, server_credentials
 from backtalk_worker.training.inputs.decode import ScoreOrder, train_order
 from backtalk_worker.training.inputs.grpc_service import SERVER_OPTIONS, TrainingWorkerServicer
 from backtalk_worker.training.inputs.http_health import HealthServer
-from backtalk_worker.training.inputs.orders import follow, lead, lead_score
+from backtalk_worker.training.inputs.orders import follow
+from backtalk_worker.training.inputs.remote_work import RemoteBackend
 from backtalk_worker.training.inputs.training_calls import Progress, TrainingCalls
-from backtalk_worker.training.outputs.base_model import BaseModel, load_base_model, with_teacher
+from backtalk_worker.training.outputs.base_model import BaseModel, base_elsewhere, load_base_model, with_teacher
 from backtalk_worker.training.outputs.blob_cache import BlobCache
 from backtalk_worker.training.outputs.process_group import ProcessGroup, is_launched, own_device
+from backtalk_worker.training.outputs.tinker_service import TinkerService
 from backtalk_worker.training.outputs.version_files import VersionFiles
 
 STOP_GRACE_S = 1.0
@@ -77,6 +79,21 @@ def _loaded(config: TrainingWorkerConfig, group: ProcessGroup | None) -> BaseMod
     return with_teacher(base, load_base_model(folder, folder.name, device, config.dtype, layout))
 
 
+def _backend(config: TrainingWorkerConfig, group: ProcessGroup | None, blobs: BlobCache) -> Backend:
+    """What takes the steps."""
+    if config.backend == "torch":
+        return LocalBackend(_loaded(config, group), blobs, group)
+    facts = base_elsewhere(config.model_dir, config.base_model, config.dtype)
+    service = TinkerService(
+        config.tinker_url,
+        config.tinker_key.get_secret_value(),
+        config.tinker_model,
+        config.tinker_loss,
+        config.tinker_call_seconds,
+    )
+    return RemoteBackend(facts, service, VersionFiles(blobs))
+
+
 class TrainingWorker:
     """Servers, model and the one thread that computes."""
 
@@ -115,26 +132,23 @@ class TrainingWorker:
         _make_room(self._config)
         self._health.start()
         loop = asyncio.get_running_loop()
-        base = await loop.run_in_executor(self._executor, _loaded, self._config, self._group)
-        loaded, group = base.loaded, self._group
+        group = self._group
+        backend = await loop.run_in_executor(self._executor, _backend, self._config, group, self._blobs)
+        facts = backend.facts
         if group is not None:
             self._events.joined(group.rank, group.size)
 
         def take(request: TrainRequest, progress: Progress) -> TrainResult:
-            order = train_order(request, loaded.vocabulary_size, loaded.context_length)
-            if group is None:
-                return work.train_alone(order, base, VersionFiles(self._blobs), progress)
+            order = train_order(request, facts.vocabulary_size, facts.context_length)
             with self._leaves_a_lost_group(loop):
-                return lead(order, base, self._blobs, progress, group)
+                return backend.train(order, progress)
 
         def score(order: ScoreOrder, tick: Callable[[], None]) -> ScoreResponse:
-            if group is None or base.layout.sharing.size == 1:
-                return work.score(order, base, VersionFiles(self._blobs), tick)
             with self._leaves_a_lost_group(loop):
-                return lead_score(order, base, self._blobs, tick, group)
+                return backend.score(order, tick)
 
         self._calls = TrainingCalls(take, self._executor, self._blobs, self._events)
-        servicer = TrainingWorkerServicer(base, self._blobs, self._calls, self._executor, self._events, score)
+        servicer = TrainingWorkerServicer(facts, self._blobs, self._calls, self._executor, self._events, score)
         training_pb2_grpc.add_TrainingWorkerServiceServicer_to_server(servicer, self._server)
         port = self._listen()
         await self._server.start()

@@ -111,6 +111,15 @@ def adapter_config(shape: AdapterShape, base_model: str) -> bytes:
     return (json.dumps(fields, indent=2, sort_keys=True) + "\n").encode()
 
 
+def rank_and_alpha_in(config: bytes) -> tuple[int, int]:
+    """What an adapter_config.json states that may name no layers; ValueError when it states neither."""
+    try:
+        fields = json.loads(config)
+        return int(fields["r"]), int(fields["lora_alpha"])
+    except (KeyError, TypeError, UnicodeDecodeError) as error:
+        raise ValueError("it lacks rank or alpha") from error
+
+
 def shape_in(config: bytes) -> AdapterShape:
     """The shape that an adapter_config.json states; ValueError when it states none."""
     try:

@@ -6,7 +6,9 @@ from typing import Literal
 
 from backtalk_worker.training.domain.recipe import Recipe
 
-Dropped = Literal["", "empty", "unknown_ids", "too_long", "logprobs_invalid", "ratio_too_small", "stale", "untaught"]
+Dropped = Literal[
+    "", "empty", "unknown_ids", "too_long", "logprobs_invalid", "ratio_too_small", "stale", "untaught", "temperature"
+]
 
 
 @dataclass(frozen=True)

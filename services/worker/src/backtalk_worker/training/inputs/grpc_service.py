@@ -17,7 +17,7 @@ from backtalk_worker.training.errors import BlobRefusedError, StepCancelledError
 from backtalk_worker.training.events import TrainingEvents
 from backtalk_worker.training.inputs.decode import ScoreOrder, score_order
 from backtalk_worker.training.inputs.training_calls import TrainingCalls
-from backtalk_worker.training.outputs.base_model import BaseModel
+from backtalk_worker.training.outputs.base_model import BaseFacts
 from backtalk_worker.training.outputs.blob_cache import BlobCache
 
 BLOB_PART_BYTES = 1024 * 1024
@@ -41,7 +41,7 @@ Context = grpc.aio.ServicerContext[Any, Any]
 class TrainingWorkerServicer(TrainingWorkerServiceServicer):
     """One method for each call of the contract."""
 
-    base: BaseModel
+    base: BaseFacts
     blobs: BlobCache
     calls: TrainingCalls
     executor: Executor
@@ -55,9 +55,9 @@ class TrainingWorkerServicer(TrainingWorkerServiceServicer):
         return wire.StatusResponse(
             base_model=self.base.name,
             dtype=self.base.dtype,
-            device=self.base.network.device.type,
+            device=self.base.device,
             training=self.calls.training,
-            max_context=self.base.loaded.context_length,
+            max_context=self.base.context_length,
             base_digest=self.base.digest,
             control_tokens=self.base.control_tokens,
         )
@@ -113,8 +113,7 @@ class TrainingWorkerServicer(TrainingWorkerServiceServicer):
                 raise StepCancelledError
 
         try:
-            loaded = self.base.loaded
-            order = score_order(request, loaded.vocabulary_size, loaded.context_length)
+            order = score_order(request, self.base.vocabulary_size, self.base.context_length)
             return await asyncio.get_running_loop().run_in_executor(self.executor, self.score, order, tick)
         except TrainingWorkerError as error:
             await self._refuse(context, error)

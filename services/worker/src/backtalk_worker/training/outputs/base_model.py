@@ -7,11 +7,26 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from transformers import PreTrainedTokenizerBase
 
-from backtalk_worker.model.load import LoadedModel, load_model
+from backtalk_worker.model.load import LoadedModel, load_model, read_figures
 from backtalk_worker.training.domain.adapter import linear_modules
 from backtalk_worker.training.domain.network import PLAIN, Layout, head_is_plain, network_of
 from backtalk_worker.training.errors import ModelUnsupportedError, TeacherUnsupportedError
+
+
+@dataclass(frozen=True)
+class BaseFacts:
+    """What callers are told of the base, and what requests are held against."""
+
+    name: str
+    dtype: str
+    device: str
+    digest: str
+    context_length: int
+    vocabulary_size: int
+    end_ids: tuple[int, ...]
+    control_tokens: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -38,12 +53,18 @@ class BaseModel:
         return linear_modules(self.network)
 
     @cached_property
-    def control_tokens(self) -> tuple[str, ...]:
-        """Texts that the tokenizer takes for tokens of the template wherever they stand."""
-        tokenizer = self.loaded.tokenizer
-        template = str(getattr(tokenizer, "chat_template", ""))
-        added = [token for token in tokenizer.added_tokens_decoder.values() if token.content.strip()]
-        return tuple(sorted(token.content for token in added if token.special or token.content in template))
+    def facts(self) -> BaseFacts:
+        loaded = self.loaded
+        return BaseFacts(
+            self.name,
+            self.dtype,
+            self.network.device.type,
+            self.digest,
+            loaded.context_length,
+            loaded.vocabulary_size,
+            loaded.end_ids,
+            _control_tokens(loaded.tokenizer),
+        )
 
 
 def load_base_model(folder: Path, name: str, device: str, dtype: str, layout: Layout = PLAIN) -> BaseModel:
@@ -74,6 +95,28 @@ def with_teacher(base: BaseModel, teacher: BaseModel) -> BaseModel:
     if problem:
         raise TeacherUnsupportedError(teacher.name, base.name, problem)
     return replace(base, teacher=teacher)
+
+
+def base_elsewhere(folder: Path, name: str, dtype: str) -> BaseFacts:
+    """Of a model whose weights another machine computes with: the folder has configuration and tokenizer."""
+    known = read_figures(folder)
+    return BaseFacts(
+        name,
+        dtype,
+        "remote",
+        _digest(folder),
+        known.context_length,
+        known.vocabulary_size,
+        known.end_ids,
+        _control_tokens(known.tokenizer),
+    )
+
+
+def _control_tokens(tokenizer: PreTrainedTokenizerBase) -> tuple[str, ...]:
+    """Texts that the tokenizer takes for tokens of the template wherever they stand."""
+    template = str(getattr(tokenizer, "chat_template", ""))
+    added = [token for token in tokenizer.added_tokens_decoder.values() if token.content.strip()]
+    return tuple(sorted(token.content for token in added if token.special or token.content in template))
 
 
 def _digest(folder: Path) -> str:

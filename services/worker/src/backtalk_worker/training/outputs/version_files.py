@@ -3,6 +3,7 @@
 Equal tensors give equal bytes.
 """
 
+import json
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -19,6 +20,8 @@ CONFIG_FILE = "adapter_config.json"
 OPTIMIZER_FILE = "optimizer.safetensors"
 AVERAGE_FILE = "average.safetensors"
 """Of a policy whose average teaches it."""
+REMOTE_FILE = "remote.json"
+"""Of a version that a service trained: where that service keeps what the next step begins with."""
 
 
 class Blobs(Protocol):
@@ -58,6 +61,18 @@ class VersionFiles:
     def write_training_state(self, states: Mapping[str, Mapping[str, Tensor]]) -> list[WeightsFile]:
         """What the next step needs, by file; no file of what is empty."""
         return [self._stored(name, _saved(state)) for name, state in states.items() if state]
+
+    def read_remote_path(self, digests: Mapping[str, str]) -> str | None:
+        """None where no service trained the version, as for the base."""
+        if REMOTE_FILE not in digests:
+            return None
+        try:
+            return str(json.loads(self._blobs.get(digests[REMOTE_FILE]))["path"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise AdapterInvalidError(f"{REMOTE_FILE} names no path") from error
+
+    def write_remote_path(self, path: str) -> list[WeightsFile]:
+        return [self._stored(REMOTE_FILE, json.dumps({"path": path}).encode())]
 
     def _tensors(self, name: str, digest: str) -> dict[str, Tensor]:
         try:

@@ -1,0 +1,121 @@
+"""What a call does where a service trains the model elsewhere: one step, or one scoring, from the cache back into it.
+
+The counterpart of `work`, for recipes that ask for no more than the log-probabilities of sampled tokens.
+"""
+
+import re
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+from torch import Tensor
+
+from backtalk_worker.gen.backtalk.v1 import training_pb2, weights_pb2
+from backtalk_worker.training.domain.adapter import AdapterShape, rank_and_alpha_in
+from backtalk_worker.training.domain.probes import ANSWER_TOKENS_MAX
+from backtalk_worker.training.domain.recipe import Recipe
+from backtalk_worker.training.domain.sampled_step import TEMPERATURE, not_honoured
+from backtalk_worker.training.domain.step import Progress
+from backtalk_worker.training.errors import (
+    AdapterInvalidError,
+    RecipeNotHonouredError,
+    RequestInvalidError,
+    ServiceRefusedError,
+)
+from backtalk_worker.training.inputs.decode import ScoreOrder, TrainOrder
+from backtalk_worker.training.inputs.remote_step import RemoteStep
+from backtalk_worker.training.outputs.base_model import BaseFacts
+from backtalk_worker.training.outputs.tinker_service import Archive, Session, Texts, TinkerService
+from backtalk_worker.training.outputs.version_files import VersionFiles
+
+HEADS = ("lm_head", "embed_tokens")
+
+
+@dataclass(frozen=True)
+class RemoteBackend:
+    """Steps on a service that holds the weights; this process knows the tokenizer."""
+
+    facts: BaseFacts
+    service: TinkerService
+    files: VersionFiles
+
+    def train(self, order: TrainOrder, progress: Progress) -> training_pb2.TrainResult:
+        """Takes the step and stores its files; nothing is stored unless the whole step worked."""
+        started = time.monotonic()
+        parent = self.files.read_remote_path(order.parent_training_state)
+        if problems := not_honoured(order.recipe):
+            raise RecipeNotHonouredError(", ".join(problems))
+        if order.parent_adapter and parent is None:
+            raise AdapterInvalidError(
+                "the parent was not trained by this service, which takes no weights from elsewhere"
+            )
+        with self.service.session(lambda: progress("remote", 0, 0, 0.0)) as session:
+            step = RemoteStep(order, session, self.facts, parent)
+            taken = step.take()
+            state, sampler = step.run.save(_name(order.call))
+            shape, tensors = _adapter_in(session.archive(sampler), order.recipe)
+            probes = _probes(order, session, self.facts, sampler)
+            # What samplers load is here now; what the next step begins with stays there.
+            session.remove(sampler)
+        report = weights_pb2.TrainingReport(
+            measurements={**taken.measurements, "seconds": time.monotonic() - started},
+            samples=[weights_pb2.SampleReport(**asdict(sample)) for sample in taken.samples],
+        )
+        return training_pb2.TrainResult(
+            adapter=self.files.write_adapter(shape, tensors, self.facts.name),
+            training_state=self.files.write_remote_path(state),
+            report=report,
+            probes=probes,
+            dtype=self.facts.dtype,
+            base_model=self.facts.name,
+            base_digest=self.facts.digest,
+        )
+
+    def score(self, order: ScoreOrder, tick: Callable[[], None]) -> training_pb2.ScoreResponse:
+        """Log-probabilities of given ids under the base, at temperature 1."""
+        if order.adapter or any(temperature != TEMPERATURE for temperature in order.temperatures):
+            raise RequestInvalidError("where a service trains, the base alone is scored, at temperature 1")
+        with self.service.session(tick) as session:
+            rows = session.base().logprobs(Texts(order.prompts, order.answers))
+        return training_pb2.ScoreResponse(results=[training_pb2.ScoreResult(logprobs=row) for row in rows])
+
+
+def _name(call: str) -> str:
+    """Of what is saved: a step that is taken again saves it anew."""
+    return f"{re.sub('[^A-Za-z0-9_-]', '-', call)[:80]}-{secrets.token_hex(4)}"
+
+
+def _adapter_in(archive: Archive, recipe: Recipe) -> tuple[AdapterShape, dict[str, Tensor]]:
+    """Shape and tensors of what the service trained, if engines can serve it and it is what the recipe asks for."""
+    try:
+        rank, alpha = rank_and_alpha_in(archive.config)
+    except ValueError as error:
+        raise ServiceRefusedError(f"adapter_config.json can't be read: {error}") from error
+    if (rank, alpha) != (recipe.lora_rank, recipe.lora_alpha):
+        raise RecipeNotHonouredError(f"loraRank={rank}, loraAlpha={alpha}")
+    # Some write the head's down, too, untouched; engines leave its part out of what they say of prompts.
+    heads = {name for name in archive.tensors if any(head in name for head in HEADS)}
+    if any(archive.tensors[name].any() for name in heads if "lora_B" in name):
+        raise ServiceRefusedError("it trained the output head, which is not served")
+    tensors = {name: value for name, value in archive.tensors.items() if name not in heads}
+    modules = tuple(sorted({name.split(".")[-3] for name in tensors}))
+    return AdapterShape(rank, alpha, modules), dict(sorted(tensors.items()))
+
+
+def _probes(order: TrainOrder, session: Session, facts: BaseFacts, path: str) -> list[weights_pb2.Probe]:
+    """As `domain.probes` has them, of the weights there."""
+    prompts = order.probes
+    if not prompts:
+        return []
+    new, base = session.saved(path), session.base()
+    answers = new.answers(prompts, ANSWER_TOKENS_MAX, facts.end_ids, order.seed)
+    told = base.logprobs(Texts(order.told_probes, answers)) if order.told_probes else [[] for _ in prompts]
+    own, plain = (sampler.logprobs(Texts(prompts, answers)) for sampler in (new, base))
+    rows = zip(prompts, answers, own, plain, told, strict=True)
+    return [
+        weights_pb2.Probe(
+            prompt_ids=prompt, answer_ids=answer, logprobs=new_row, base_logprobs=base_row, told_logprobs=told_row
+        )
+        for prompt, answer, new_row, base_row, told_row in rows
+    ]
