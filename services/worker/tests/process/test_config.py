@@ -12,7 +12,9 @@ from backtalk_worker.process.run import run_process
 from backtalk_worker.training.config import TrainingWorkerConfig
 
 CONFIGS = [EngineConfig, TrainingWorkerConfig]
-SECRETS = ["BACKTALK_ENGINE_KEY", "BACKTALK_ENGINE_JUDGE_KEY", "BACKTALK_TRAINER_TO_TRAINING_TOKEN"]
+SECRETS = [
+    "BACKTALK_ENGINE_KEY", "BACKTALK_ENGINE_JUDGE_KEY", "BACKTALK_TRAINER_TO_TRAINING_TOKEN", "BACKTALK_TINKER_KEY",
+]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -128,6 +130,18 @@ def test_one_line_names_every_bad_value_and_says_what_it_should_be(
         variable = line.split(":")[0]
         assert line.startswith(f"{variable}: {bad[variable]!r} should ")
     assert "\n" not in str(refused.value)
+
+
+def test_a_training_service_needs_an_address_and_a_key_that_its_sdk_takes(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("BACKTALK_TRAINING_BACKEND", "tinker")
+    with pytest.raises(ConfigInvalidError, match="needs BACKTALK_TINKER_URL"):
+        TrainingWorkerConfig.read([])
+    monkeypatch.setenv("BACKTALK_TINKER_URL", "http://there:8000")
+    with pytest.raises(ConfigInvalidError, match="needs a BACKTALK_TINKER_KEY that begins with tml-"):
+        TrainingWorkerConfig.read([])
+    monkeypatch.setenv("BACKTALK_TINKER_KEY", "tml-any")
+    # What is not known of its numbers is not said to be exact.
+    assert TrainingWorkerConfig.read([]).dtype == "bfloat16"
 
 
 def test_what_cannot_start_says_why_in_one_line_and_exits_with_one(capsys: pytest.CaptureFixture[str]):

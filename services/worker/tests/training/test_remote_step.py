@@ -137,12 +137,16 @@ def test_the_next_step_goes_on_with_weights_and_optimiser(remote, bound):
     assert (first.report.measurements["optimizer_restored"], result.report.measurements["optimizer_restored"]) == (0, 1)
 
 
-def test_a_service_that_takes_means_gives_the_same_weights(tmp_path):
-    (start, expected), _ = taken_here(SAMPLED)
-    service = TinkerServer(tiny_model(), RECIPE.lora_alpha, reduction="mean")
+def test_a_server_like_that_of_skyrl_gives_the_same_weights(tmp_path):
+    (start, _, expected), _ = taken_here(SAMPLED, steps=2)
+    service = TinkerServer(tiny_model(), RECIPE.lora_alpha, like="skyrl")
     with service.serving():
-        _, found = Remote(service, BlobCache(tmp_path, 1 << 30), reduction="mean").train(order_of())
+        remote = Remote(service, BlobCache(tmp_path, 1 << 30), reduction="mean")
+        first, _ = remote.train(order_of(probes=PROBES))
+        result, found = remote.train(order_of(parent=first))
     assert_same(found, expected, start)
+    assert len(first.probes) == len(PROBES)
+    assert "gradient_norm" not in result.report.measurements
 
 
 def test_a_step_over_its_bound_is_taken_again_from_its_parent_with_less(remote):

@@ -1,8 +1,9 @@
 """A stand-in for a training service with Tinker's API: small models, real gradients, JSON over HTTP as SDK 0.16 has it.
 
-It computes with PEFT, autograd and torch's AdamW, and with nothing of this worker; losses are summed over tokens, or
-with `reduction="mean"` averaged over each text's tokens and then over texts, as SkyRL's server has it. `asked` has the
-routes of what it was asked for.
+It computes with PEFT, autograd and torch's AdamW, and with nothing of this worker. With `like="skyrl"` it does what
+SkyRL's open server of that API (skyrl-tx 0.3.0) was seen to do otherwise: losses are means over each text's tokens and
+then over texts, paths of samplers lack a part, nothing is said of a first token or of the gradient, nothing is removed.
+`asked` has the routes of what it was asked for.
 """
 
 import copy
@@ -37,10 +38,10 @@ class RefusedError(Exception):
 class TinkerServer:
     """The models, runs and checkpoints of one service."""
 
-    def __init__(self, model: Any, alpha: int, reduction: Literal["sum", "mean"] = "sum") -> None:
+    def __init__(self, model: Any, alpha: int, like: Literal["tinker", "skyrl"] = "tinker") -> None:
         self._model = model
         self._alpha = alpha
-        self._reduction = reduction
+        self._is_open = like == "skyrl"
         self._runs: dict[str, Any] = {}
         self._saved: dict[str, Any] = {}
         self._samplers: dict[str, Any] = {}
@@ -56,9 +57,9 @@ class TinkerServer:
     def serving(self) -> Iterator[str]:
         """Its address while it serves."""
         routes = [
-            Route("/api/v1/training_runs/{run}/checkpoints/{kind}/{name}/archive", self._archive_url),
-            Route("/api/v1/training_runs/{run}/checkpoints/{kind}/{name}", self._delete, methods=["DELETE"]),
-            Route("/files/{run}/{kind}/{name}", self._archive),
+            Route("/api/v1/training_runs/{run}/checkpoints/{name:path}/archive", self._archive_url),
+            Route("/api/v1/training_runs/{run}/checkpoints/{name:path}", self._delete, methods=["DELETE"]),
+            Route("/files/{run}/{name:path}", self._archive),
             Route("/api/v1/get_server_capabilities", self._answer),
             Route("/api/v1/{route}", self._answer, methods=["POST"]),
         ]
@@ -153,7 +154,7 @@ class TinkerServer:
                 loss = -(logprobs - old).exp() * advantages
             else:
                 raise RefusedError(f"no loss {given['loss_fn']}")
-            losses.append(loss.sum() if self._reduction == "sum" else loss.mean() / len(given["data"]))
+            losses.append(loss.mean() / len(given["data"]) if self._is_open else loss.sum())
             row = {"data": logprobs.tolist(), "dtype": "float32", "shape": [len(logprobs)]}
             outputs.append({"logprobs": row})
         metrics = {"loss:sum": sum(float(loss.detach().sum()) for loss in losses)}
@@ -171,10 +172,11 @@ class TinkerServer:
             group["weight_decay"] = given["weight_decay"]
         optimizer.step()
         optimizer.zero_grad()
-        return {"metrics": {"grad_norm": norm}}
+        return {"metrics": None if self._is_open else {"grad_norm": norm}}
 
     def _save(self, body: Any, kind: str) -> str:
-        path = f"tinker://{body['model_id']}/{kind}/{body['path']}"
+        place = body["path"] if self._is_open and kind == "sampler_weights" else f"{kind}/{body['path']}"
+        path = f"tinker://{body['model_id']}/{place}"
         if path in self._saved:
             raise RefusedError(f"{path} is there")
         rank, model, optimizer = self._runs[body["model_id"]]
@@ -215,7 +217,10 @@ class TinkerServer:
             while len(answer) < given["max_tokens"] and not (answer and answer[-1] in (given.get("stop") or ())):
                 logits = model(input_ids=torch.tensor([[*ids, *answer]])).logits[0, -1] / given.get("temperature", 1.0)
                 answer.append(int(torch.multinomial(logits.softmax(-1), 1, generator=generator)))
-            asked = [None, *_logprobs(model, ids[:-1], ids[1:]).tolist()] if body.get("prompt_logprobs") else None
+            asked = None
+            if body.get("prompt_logprobs"):
+                first = [] if self._is_open else [None]
+                asked = [*first, *_logprobs(model, ids[:-1], ids[1:]).tolist()]
         sequence = {"stop_reason": "length", "tokens": answer, "logprobs": [0.0] * len(answer)}
         return {"sequences": [sequence], "type": "sample", "prompt_logprobs": asked}
 
@@ -237,12 +242,14 @@ class TinkerServer:
         return Response(packed.getvalue())
 
     async def _delete(self, request: Request) -> Response:
+        if self._is_open:
+            return JSONResponse({"detail": "Not Found"}, 404)
         del self._saved[f"tinker://{_place(request)}"]
         return Response(status_code=204)
 
 
 def _place(request: Request) -> str:
-    return "/".join(request.path_params[name] for name in ("run", "kind", "name"))
+    return "/".join(request.path_params[name] for name in ("run", "name"))
 
 
 def _set(model: Any, weights: dict[str, torch.Tensor]) -> None:

@@ -59,15 +59,12 @@ class TrainingWorkerConfig(ProcessConfig, cli_prog_name="python -m backtalk_work
     backend: Backend = setting(
         "BACKTALK_TRAINING_BACKEND", "torch", "what trains: this process, or a service with Tinker's API"
     )
-    tinker_url: str = setting(
-        "BACKTALK_TINKER_URL", "", "address of that service", pattern=r"^(https?://[^\s/]+(/\S*)?)?$"
+    tinker_url: str | None = setting(
+        "BACKTALK_TINKER_URL", None, "address of that service", pattern=r"^https?://[^\s/]+(/\S*)?$"
     )
     tinker_key: Secret = setting("BACKTALK_TINKER_KEY", SecretStr(""), "key of that service")
-    tinker_model: str = setting(
-        "BACKTALK_TINKER_MODEL",
-        "",
-        "that service's name of the base; empty: its only model's",
-        pattern=r"^\P{C}{0,200}$",
+    tinker_model: str | None = setting(
+        "BACKTALK_TINKER_MODEL", None, "that service's name of the base; empty: its only model's", max_length=200
     )
     tinker_loss: Literal["sum", "mean"] = setting(
         "BACKTALK_TINKER_LOSS", "sum", "what that service makes of the losses of tokens: Tinker sums, SkyRL takes means"
@@ -133,6 +130,9 @@ class TrainingWorkerConfig(ProcessConfig, cli_prog_name="python -m backtalk_work
     @model_validator(mode="after")
     def service_is_named(self) -> Self:
         """Without an address the SDK would go to its maker's."""
-        if self.backend == "tinker" and not self.tinker_url:
+        if self.backend == "tinker" and self.tinker_url is None:
             raise ValueError("BACKTALK_TRAINING_BACKEND=tinker needs BACKTALK_TINKER_URL")
+        if self.backend == "tinker" and not self.tinker_key.get_secret_value().startswith("tml-"):
+            # The SDK takes no others, whatever the service does with it.
+            raise ValueError("BACKTALK_TRAINING_BACKEND=tinker needs a BACKTALK_TINKER_KEY that begins with tml-")
         return self

@@ -85,7 +85,7 @@ def _backend(config: TrainingWorkerConfig, group: ProcessGroup | None, blobs: Bl
         return LocalBackend(_loaded(config, group), blobs, group)
     facts = base_elsewhere(config.model_dir, config.base_model, config.dtype)
     service = TinkerService(
-        config.tinker_url,
+        config.tinker_url or "",
         config.tinker_key.get_secret_value(),
         config.tinker_model,
         config.tinker_loss,

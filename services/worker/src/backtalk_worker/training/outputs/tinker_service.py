@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 from urllib.error import URLError
@@ -58,7 +58,7 @@ class Archive:
 class TinkerService:
     """Where the service is, and how to talk to it."""
 
-    def __init__(self, url: str, key: str, model: str, reduction: Reduction, call_seconds: float) -> None:
+    def __init__(self, url: str, key: str, model: str | None, reduction: Reduction, call_seconds: float) -> None:
         # The SDK would send what happens here to its maker.
         os.environ["TINKER_TELEMETRY"] = "0"
         try:
@@ -178,7 +178,7 @@ class Session:
     def archive(self, path: str) -> Archive:
         """The adapter that was saved for samplers."""
         rest = self._client.create_rest_client()
-        found = self._calls.done(lambda: rest.get_checkpoint_archive_url_from_tinker_path(path).result())
+        found = self._calls.done(lambda: rest.get_checkpoint_archive_url(*_run_and_checkpoint(path)).result())
         return _unpacked(self._calls.done(lambda: _download(str(found.url))))
 
     def answers_of(
@@ -191,9 +191,10 @@ class Session:
         return answers
 
     def remove(self, path: str) -> None:
-        """What was saved for samplers, and is not needed any more."""
+        """What was saved for samplers, and is not needed any more; a service that removes nothing keeps it."""
         rest = self._client.create_rest_client()
-        self._calls.done(lambda: rest.delete_checkpoint_from_tinker_path(path).result())
+        with suppress(ServiceRefusedError):
+            self._calls.done(lambda: rest.delete_checkpoint(*_run_and_checkpoint(path)).result())
 
     def _run(self, create: Callable[[], Any]) -> "Run":
         return Run(self._sdk, self._calls.done(create), self._calls, self._reduction)
@@ -275,7 +276,8 @@ class Sampler:
             for prompt, answer in texts
         ]
         rows = self._calls.done(lambda: [future.result() for future in asked])
-        return [list(map(float, row[len(prompt) :])) for row, (prompt, _) in zip(rows, texts, strict=True)]
+        # Of the first token there is nothing to say: Tinker has null there, SkyRL's server leaves it out.
+        return [list(map(float, row[len(row) - len(answer) :])) for row, (_, answer) in zip(rows, texts, strict=True)]
 
     def answers(
         self, prompts: Sequence[Sequence[int]], tokens_max: int, end_ids: Sequence[int], seed: int
@@ -293,6 +295,12 @@ class Sampler:
         ]
         given = self._calls.done(lambda: [future.result() for future in asked])
         return [list(map(int, one.sequences[0].tokens)) for one in given]
+
+
+def _run_and_checkpoint(path: str) -> tuple[str, str]:
+    """Of `tinker://RUN/sampler_weights/NAME`, or of `tinker://RUN/NAME`, as SkyRL's server has it."""
+    run, _, checkpoint = path.removeprefix("tinker://").partition("/")
+    return run, checkpoint
 
 
 def _download(url: str) -> bytes:
