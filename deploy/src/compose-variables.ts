@@ -2,7 +2,7 @@
 // what a start on cards would choose. Out: variables, none of them a secret: those come from the environment. Pure.
 import { inheritedEnvironment } from '@backtalk/kit';
 import type { ChosenOnCards } from './box-choice.js';
-import { adapterRank, presetOf } from './engine-process.js';
+import { adapterRank } from './engine-process.js';
 import { adaptersAtOnce, rankServed, toolParserOf } from './vllm-program.js';
 
 export function composeVariables(chosen: ChosenOnCards, port: number): Readonly<Record<string, string>> {
@@ -46,7 +46,7 @@ export function composeVariables(chosen: ChosenOnCards, port: number): Readonly<
     ...(base === undefined
       ? {}
       : {
-          BACKTALK_RECIPE: presetOf({ base, environment: inheritedEnvironment() }) ?? base.recipe,
+          BACKTALK_RECIPE: base.recipe,
           BACKTALK_RECIPE_SET: `sampleTokensMax=${base.sampleTokens}`,
         }),
     ...(checkpoints === undefined ? {} : { SAVE_CKPT: checkpoints }),

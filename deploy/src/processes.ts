@@ -123,7 +123,9 @@ function workers(machine: Machine, { BACKTALK_TINKER_KEY: key }: Machine['enviro
         ...(machine.teacher === undefined ? {} : { BACKTALK_TEACHER_MODEL_DIR: machine.teacher }),
         ...(key === undefined ? {} : { BACKTALK_TINKER_KEY: key }),
         ...deviceSettings(machine),
-        ...(machine.box?.training === undefined ? {} : trainingOnCards(machine.box.training.cards)),
+        ...(machine.box?.training === undefined || isTrainedElsewhere(environment)
+          ? {}
+          : trainingOnCards(machine.box.training.cards)),
         BACKTALK_HEALTH_ADDRESS: loopback(ports.health.trainingWorker),
         BACKTALK_BLOB_CACHE_DIR: data.trainingCache,
         ...tokensOf('training', secrets),
@@ -141,7 +143,8 @@ export const dtypeOn = (device: Machine['device'], engine: Machine['engine'], bo
   device === 'cuda' && (isElsewhere(engine) || box !== undefined) ? 'bfloat16' : 'float32';
 
 function deviceSettings({ device, engine, box, environment }: Machine): Readonly<Record<string, string>> {
-  if (device === undefined) return {};
+  // In which numbers a service elsewhere computes is not known: then the worker says what is not exact.
+  if (device === undefined || isTrainedElsewhere(environment)) return {};
   return { BACKTALK_DEVICE: device, BACKTALK_DTYPE: environment['BACKTALK_DTYPE'] ?? dtypeOn(device, engine, box) };
 }
 
@@ -337,6 +340,7 @@ export function machineProcesses(given: Machine): MachineProcesses {
   delete environment['BACKTALK_ENGINE_KEY'];
   delete environment['BACKTALK_JUDGE_KEY'];
   delete environment['BACKTALK_TINKER_KEY'];
+  delete environment['TINKER_API_KEY'];
   const machine = { ...given, environment };
   const { ports, data, host } = machine;
   const engineKey = { BACKTALK_ENGINE_KEY: engineAccess(machine).key };

@@ -18,11 +18,11 @@ afterEach(() => {
   rmSync(root, { recursive: true });
 });
 
-function variables(environment: Record<string, string>) {
+function variables(environment: Record<string, string>, device?: 'cpu' | 'cuda') {
   const data = openDataFolder(join(root, 'data'));
   const start = { data, ports: portsFrom(30000), secrets: loadSecrets(data.path), host: '127.0.0.1' };
   const given = { ...start, policies: ['backtalk'], root, model: '/m', environment };
-  const { workers, services } = machineProcesses({ ...given, teacher: undefined });
+  const { workers, services } = machineProcesses({ ...given, device });
   return Object.fromEntries([...workers, ...services].map(({ name, env }) => [name, env]));
 }
 
@@ -47,8 +47,15 @@ describe('a service that trains elsewhere', () => {
     expect(given['gateway']).toMatchObject({ BACKTALK_TEMPERATURE: '0.3' });
   });
 
+  it('a training worker that computes nothing is told neither a device nor in which numbers it computes', () => {
+    expect(variables({}, 'cpu')['training-worker']).toMatchObject({ BACKTALK_DTYPE: 'float32' });
+    expect(variables(elsewhere, 'cpu')['training-worker']).not.toHaveProperty('BACKTALK_DTYPE');
+    const said = variables({ ...elsewhere, BACKTALK_DTYPE: 'float32' }, 'cpu')['training-worker'];
+    expect(said).toMatchObject({ BACKTALK_DTYPE: 'float32' });
+  });
+
   it('the key of a training service goes to the training worker and to no other process', () => {
-    const given = variables({ ...elsewhere, BACKTALK_TINKER_KEY: 'tml-secret' });
+    const given = variables({ ...elsewhere, BACKTALK_TINKER_KEY: 'tml-secret', TINKER_API_KEY: 'tml-secret' });
     const holders = Object.entries(given).filter(([, env]) => JSON.stringify(env).includes('tml-secret'));
     expect(holders.map(([name]) => name)).toEqual(['training-worker']);
   });

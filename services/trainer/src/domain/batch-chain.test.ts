@@ -1,7 +1,7 @@
 import { BatchClosed, WeightsTrained } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 
-import { BatchChain } from './batch-chain.js';
+import { BatchChain, costsATry } from './batch-chain.js';
 
 function batch(number: number, version: number): BatchClosed {
   const sample = { turn: `t${number}` };
@@ -95,5 +95,13 @@ describe('the report of a step', () => {
     expect(chain.unreadReport()?.trained.batch).toBe(1);
     chain.closed(settles(2, 'settled'), 12);
     expect(chain.unreadReport()).toBeUndefined();
+  });
+});
+
+describe('what costs a batch a try', () => {
+  it('a training service that is away, or not set up for the recipe or the parent, costs no batch a try', () => {
+    const codes = ['service_unavailable', 'recipe_not_honoured', 'parent_elsewhere'];
+    expect(codes.filter(costsATry)).toEqual([]);
+    expect(costsATry('service_refused')).toBe(true);
   });
 });

@@ -161,7 +161,15 @@ function takesAStep(batch: BatchClosed): boolean {
 /** The training worker's own words for "the same batch would fail again". */
 const inTheData = new Set(['step_not_finite', 'request_invalid']);
 /** What workers, engines and a store that lags say of themselves: it costs a batch no try. */
-const ofOthers = new Set(['training_busy', 'model_unsupported', 'renderer_away', 'payload_late']);
+const ofOthers = new Set([
+  'training_busy',
+  'model_unsupported',
+  'renderer_away',
+  'payload_late',
+  'service_unavailable',
+  'recipe_not_honoured',
+  'parent_elsewhere',
+]);
 /** A batch that ends the worker, or this process, each time must not hold up learning. */
 export const stepTriesMax = 10;
 

@@ -8,7 +8,11 @@ import { VersionLine } from './version-line.js';
 const manifest = (n: number): WeightsManifest =>
   WeightsManifest.fromPartial({
     adapter: [{ digest: `adapter${n}` }],
-    trainingState: [{ digest: `state${n}` }, { digest: 'shared' }],
+    trainingState: [
+      { name: 'optimizer.safetensors', digest: `state${n}` },
+      { name: 'average.safetensors', digest: 'shared' },
+      { name: 'remote.json', digest: `path${n}` },
+    ],
   });
 
 function swept(count: number, burned: readonly number[] = [], youngestMs = Infinity): string[] {
@@ -45,6 +49,10 @@ describe('files of old versions', () => {
     const gone = swept(16, [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]);
     expect(gone).not.toContain('adapter2');
     expect(gone).not.toContain('state2');
+  });
+
+  it('files stay that say where a training service keeps a state, however old their version is', () => {
+    expect(swept(60).filter((digest) => digest.startsWith('path'))).toEqual([]);
   });
 
   it('files stay while any kept version refers to them', () => {

@@ -8,6 +8,8 @@ import type { VersionLine, VersionRecord } from './version-line.js';
 const adaptersKept = 10;
 const statesKept = 3;
 const stateEvery = 50;
+/** Where a training service keeps what the step after a version begins with, as the training worker names it. */
+const remoteState = 'remote.json';
 /** The next parent, and the one before it for a rollback. */
 const parentsKept = 2;
 /** Older versions were looked at when they were younger. */
@@ -51,7 +53,10 @@ export function sweepable(
     if (manifest === undefined) continue;
     const young = trainedAtMs > youngestMs;
     for (const { digest } of manifest.adapter) (young || keep.adapters.has(version) ? marked : leaving).add(digest);
-    for (const { digest } of manifest.trainingState) (young || keep.states.has(version) ? marked : leaving).add(digest);
+    for (const { name, digest } of manifest.trainingState) {
+      // A path of a line, without which a training service cannot go on from there: it starts nothing afresh.
+      if (name !== remoteState) (young || keep.states.has(version) ? marked : leaving).add(digest);
+    }
   }
   return [...leaving].filter((digest) => !marked.has(digest));
 }

@@ -3,6 +3,7 @@ the weights are those of a step taken here, and what the service cannot do is re
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from safetensors.torch import load
 from tinker_server import KEY, NAME, TinkerServer
 from tiny_policy import RECIPE, VOCABULARY, changed, items_of, silent, tiny_model, tiny_shape
 
+from backtalk_worker.model.load import LoadedModel
 from backtalk_worker.training.domain.adapter import adapted
 from backtalk_worker.training.domain.batch import prepare_batch
 from backtalk_worker.training.domain.optimizer import make_optimizer
@@ -17,16 +19,18 @@ from backtalk_worker.training.domain.sampled_step import not_honoured
 from backtalk_worker.training.domain.step import take_step
 from backtalk_worker.training.domain.teacher import Teacher
 from backtalk_worker.training.errors import (
-    AdapterInvalidError,
+    ParentElsewhereError,
     RecipeNotHonouredError,
     RequestInvalidError,
     ServiceRefusedError,
     ServiceUnavailableError,
     StepCancelledError,
+    StepNotFiniteError,
 )
 from backtalk_worker.training.inputs.decode import ScoreOrder, TrainOrder
 from backtalk_worker.training.inputs.remote_work import RemoteBackend
-from backtalk_worker.training.outputs.base_model import BaseFacts
+from backtalk_worker.training.inputs.work import train_alone
+from backtalk_worker.training.outputs.base_model import BaseFacts, BaseModel
 from backtalk_worker.training.outputs.blob_cache import BlobCache
 from backtalk_worker.training.outputs.tinker_service import TinkerService
 from backtalk_worker.training.outputs.version_files import VersionFiles
@@ -51,6 +55,13 @@ def order_of(recipe=SAMPLED, samples=None, parent=None, **fields):
         given["parent_adapter"] = {file.name: file.digest for file in parent.adapter}
         given["parent_training_state"] = {file.name: file.digest for file in parent.training_state}
     return TrainOrder(**given | fields)
+
+
+def local_base():
+    """The model in this process, of which nothing is read before the parent is looked at."""
+    model = tiny_model()
+    loaded = LoadedModel(model, None, Path(), 64, VOCABULARY, (0,))  # type: ignore[arg-type]
+    return BaseModel("tiny", "float64", "d" * 64, loaded)
 
 
 class Remote:
@@ -146,6 +157,8 @@ def test_a_server_like_that_of_skyrl_gives_the_same_weights(tmp_path):
         result, found = remote.train(order_of(parent=first))
     assert_same(found, expected, start)
     assert len(first.probes) == len(PROBES)
+    # It has places for a few, and each step gives its own back.
+    assert service.running == 0
     assert "gradient_norm" not in result.report.measurements
 
 
@@ -226,8 +239,29 @@ def test_another_alpha_than_the_service_has_is_refused_with_what_to_set(remote):
 
 
 def test_a_parent_that_was_trained_here_cannot_be_gone_on_with_there(remote):
-    with pytest.raises(AdapterInvalidError, match="takes no weights from elsewhere"):
+    with pytest.raises(ParentElsewhereError, match="trained by another backend"):
         remote.train(order_of(parent_adapter={"adapter_model.safetensors": "a" * 64}))
+
+
+def test_weights_that_are_no_numbers_are_not_kept(remote, server):
+    server.spoils = True
+    try:
+        with pytest.raises(StepNotFiniteError, match="a weight is not finite"):
+            remote.train(order_of())
+    finally:
+        server.spoils = False
+
+
+def test_a_version_that_was_trained_there_cannot_be_gone_on_with_here(remote):
+    order = order_of(parent=remote.train(order_of())[0])
+    with pytest.raises(ParentElsewhereError, match="trained by a training service"):
+        train_alone(order, local_base(), VersionFiles(remote.blobs), silent)
+
+
+def test_a_key_of_another_service_in_the_environment_goes_nowhere(server, tmp_path, monkeypatch):
+    monkeypatch.setenv("TINKER_API_KEY", "tml-of-another")
+    result, _ = Remote(server, BlobCache(tmp_path, 1 << 30)).train(order_of())
+    assert result.report.measurements["gradient_norm"] > 0
 
 
 def test_a_parent_that_the_service_lost_is_refused(remote):

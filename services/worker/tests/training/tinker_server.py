@@ -51,6 +51,8 @@ class TinkerServer:
         self.asked: list[str] = []
         self.fails: dict[str, int] = {}
         """Status by route, for as long as it stands here."""
+        self.spoils = False
+        """Whether weights come out that are no numbers."""
         self.url = ""
 
     @contextmanager
@@ -75,6 +77,11 @@ class TinkerServer:
         finally:
             server.should_exit = True
             thread.join()
+
+    @property
+    def running(self) -> int:
+        """Runs that have a place."""
+        return len(self._runs)
 
     @property
     def kept(self) -> list[str]:
@@ -190,6 +197,11 @@ class TinkerServer:
     def _save_weights_for_sampler(self, body: Any) -> Any:
         return {"path": self._save(body, "sampler_weights"), "type": "save_weights_for_sampler"}
 
+    def _unload_model(self, body: Any) -> Any:
+        if self._is_open:
+            del self._runs[body["model_id"]]
+        return {"model_id": body["model_id"], "type": "unload_model"}
+
     def _load_weights(self, body: Any) -> Any:
         if body["path"] not in self._saved:
             raise RefusedError(f"no checkpoint {body['path']}")
@@ -229,6 +241,8 @@ class TinkerServer:
 
     async def _archive(self, request: Request) -> Response:
         rank, weights, _ = self._saved[f"tinker://{_place(request)}"]
+        if self.spoils:
+            weights = {name: value * float("nan") for name, value in weights.items()}
         config = f'{{"r": {rank}, "lora_alpha": {self._alpha}, "target_modules": null, "peft_type": "LORA"}}'
         packed = io.BytesIO()
         with tarfile.open(fileobj=packed, mode="w:gz") as archive:

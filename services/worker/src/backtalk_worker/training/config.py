@@ -132,6 +132,8 @@ class TrainingWorkerConfig(ProcessConfig, cli_prog_name="python -m backtalk_work
         """Without an address the SDK would go to its maker's."""
         if self.backend == "tinker" and self.tinker_url is None:
             raise ValueError("BACKTALK_TRAINING_BACKEND=tinker needs BACKTALK_TINKER_URL")
+        if self.backend == "tinker" and self.processes > 1:
+            raise ValueError("BACKTALK_TRAINING_BACKEND=tinker computes nothing here: BACKTALK_TRAINING_PROCESSES is 1")
         if self.backend == "tinker" and not self.tinker_key.get_secret_value().startswith("tml-"):
             # The SDK takes no others, whatever the service does with it.
             raise ValueError("BACKTALK_TRAINING_BACKEND=tinker needs a BACKTALK_TINKER_KEY that begins with tml-")

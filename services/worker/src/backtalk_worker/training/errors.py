@@ -128,6 +128,16 @@ class RecipeNotHonouredError(TrainingWorkerError):
     words = "a training service cannot honour this recipe: set {}"
 
 
+class ParentElsewhereError(TrainingWorkerError):
+    """What the next step begins with is where the parent was trained, and not here; an operator can mend it."""
+
+    code, status, retry = "parent_elsewhere", StatusCode.FAILED_PRECONDITION, "later"
+    words = (
+        "the version before was trained by {}, from which this backend cannot go on:"
+        " set BACKTALK_TRAINING_BACKEND as it was, or train another policy"
+    )
+
+
 class TeacherMissingError(TrainingWorkerError):
     """The recipe's teacher is `other`, and the worker was given no such model; an operator can mend it."""
 

@@ -1,5 +1,6 @@
 """One step on a service that holds the weights: what it is asked for, in order, and what is reported of it."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -31,7 +32,8 @@ class RemoteStep:
         """Moves by one batch. One in which nothing pulls moves nothing."""
         order = self._order
         facts, recipe = self._facts, order.recipe
-        prepared = prepare_batch(order.samples, recipe, facts.context_length, facts.vocabulary_size)
+        # What is scored there is a prompt to it, with room for one token more.
+        prepared = prepare_batch(order.samples, recipe, facts.context_length - 1, facts.vocabulary_size)
         items = self._answered([_at_its_temperature(item) for item in prepared])
         trained = [index for index, item in enumerate(items) if item.trained]
         known = self._known(items, trained)
@@ -61,6 +63,8 @@ class RemoteStep:
         for index, answer in zip(at, answers, strict=True):
             sample = replace(items[index].sample, answer_ids=tuple(answer), advantage=0.0)
             answered[index] = replace(items[index], sample=sample)
+            if not answer:
+                answered[index] = replace(items[index], dropped="empty", trained=False)
         return answered
 
     def _known(self, items: Sequence[BatchItem], trained: Sequence[int]) -> dict[int, Known]:
@@ -98,6 +102,7 @@ class RemoteStep:
         def measure_at(scale: float) -> float:
             nonlocal norm, taken
             if taken:
+                self.run.close()
                 self.run = self._begun()
             taken = True
             old = [known[index].old.tolist() for index in pulled]
@@ -107,6 +112,8 @@ class RemoteStep:
             return moved_by([known[index].old for index in chosen], [new[index] for index in chosen])
 
         bounded = shrink_to_fit(measure_at, recipe.step_bound)
+        if not math.isfinite(bounded.kl) or not math.isfinite(norm or 0.0):
+            raise StepNotFiniteError("the divergence of the step")
         return norm, bounded
 
 

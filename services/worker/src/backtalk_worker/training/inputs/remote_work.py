@@ -18,10 +18,11 @@ from backtalk_worker.training.domain.recipe import Recipe
 from backtalk_worker.training.domain.sampled_step import TEMPERATURE, not_honoured
 from backtalk_worker.training.domain.step import Progress
 from backtalk_worker.training.errors import (
-    AdapterInvalidError,
+    ParentElsewhereError,
     RecipeNotHonouredError,
     RequestInvalidError,
     ServiceRefusedError,
+    StepNotFiniteError,
 )
 from backtalk_worker.training.inputs.decode import ScoreOrder, TrainOrder
 from backtalk_worker.training.inputs.remote_step import RemoteStep
@@ -47,9 +48,7 @@ class RemoteBackend:
         if problems := not_honoured(order.recipe):
             raise RecipeNotHonouredError(", ".join(problems))
         if order.parent_adapter and parent is None:
-            raise AdapterInvalidError(
-                "the parent was not trained by this service, which takes no weights from elsewhere"
-            )
+            raise ParentElsewhereError("another backend")
         with self.service.session(lambda: progress("remote", 0, 0, 0.0)) as session:
             step = RemoteStep(order, session, self.facts, parent)
             taken = step.take()
@@ -58,6 +57,7 @@ class RemoteBackend:
             probes = _probes(order, session, self.facts, sampler)
             # What samplers load is here now; what the next step begins with stays there.
             session.remove(sampler)
+            step.run.close()
         report = weights_pb2.TrainingReport(
             measurements={**taken.measurements, "seconds": time.monotonic() - started},
             samples=[weights_pb2.SampleReport(**asdict(sample)) for sample in taken.samples],
@@ -99,6 +99,8 @@ def _adapter_in(archive: Archive, recipe: Recipe) -> tuple[AdapterShape, dict[st
     if any(archive.tensors[name].any() for name in heads if "lora_B" in name):
         raise ServiceRefusedError("it trained the output head, which is not served")
     tensors = {name: value for name, value in archive.tensors.items() if name not in heads}
+    if not all(bool(value.isfinite().all()) for value in tensors.values()):
+        raise StepNotFiniteError("a weight")
     modules = tuple(sorted({name.split(".")[-3] for name in tensors}))
     return AdapterShape(rank, alpha, modules), dict(sorted(tensors.items()))
 

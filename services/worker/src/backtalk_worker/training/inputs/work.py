@@ -24,10 +24,10 @@ from backtalk_worker.training.domain.probes import ProbeAnswer, answer_probes
 from backtalk_worker.training.domain.step import Progress, take_step
 from backtalk_worker.training.domain.teacher import Teacher, moved_average
 from backtalk_worker.training.domain.token_budget import TokenBudget
-from backtalk_worker.training.errors import AdapterInvalidError, TeacherMissingError
+from backtalk_worker.training.errors import AdapterInvalidError, ParentElsewhereError, TeacherMissingError
 from backtalk_worker.training.inputs.decode import ScoreOrder, TrainOrder
 from backtalk_worker.training.outputs.base_model import BaseModel
-from backtalk_worker.training.outputs.version_files import AVERAGE_FILE, OPTIMIZER_FILE, VersionFiles
+from backtalk_worker.training.outputs.version_files import AVERAGE_FILE, OPTIMIZER_FILE, REMOTE_FILE, VersionFiles
 
 SCORE_TOKENS = 2048
 """Tokens of one forward pass of a scoring, padding included."""
@@ -112,6 +112,8 @@ def _restored(
     policy: AdaptedNetwork, shape: AdapterShape, order: TrainOrder, files: VersionFiles
 ) -> tuple[AdamW, bool]:
     """Sets the parent's adapter; the optimiser with the parent's state, and whether it had one."""
+    if REMOTE_FILE in order.parent_training_state:
+        raise ParentElsewhereError("a training service")
     if order.parent_adapter:
         found, tensors = files.read_adapter(order.parent_adapter)
         if found != shape:

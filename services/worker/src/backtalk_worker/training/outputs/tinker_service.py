@@ -4,6 +4,7 @@ Every call has a deadline and is given up when the step is; what the service ans
 worker. Files on the wire: a LoRA adapter in PEFT's format as an archive; all else stays there, under a path.
 """
 
+import asyncio
 import io
 import os
 import secrets
@@ -18,6 +19,7 @@ from typing import Any, Literal, TypeVar
 from urllib.error import URLError
 from urllib.request import urlopen
 
+from safetensors import SafetensorError
 from safetensors.torch import load
 from torch import Tensor
 
@@ -59,8 +61,10 @@ class TinkerService:
     """Where the service is, and how to talk to it."""
 
     def __init__(self, url: str, key: str, model: str | None, reduction: Reduction, call_seconds: float) -> None:
-        # The SDK would send what happens here to its maker.
+        # The SDK would send what happens here to its maker, and keys of other services to this one.
         os.environ["TINKER_TELEMETRY"] = "0"
+        for variable in ("TINKER_API_KEY", "CLOUDFLARE_ACCESS_CLIENT_ID", "CLOUDFLARE_ACCESS_CLIENT_SECRET"):
+            os.environ.pop(variable, None)
         try:
             import tinker
         except ImportError as error:
@@ -76,18 +80,43 @@ class TinkerService:
     def session(self, tick: Tick) -> Generator["Session", None, None]:
         """For one step: nothing of it is left over for the next, which may find another service there."""
         calls = Calls(self._sdk, self._seconds, tick)
-        client = calls.done(lambda: self._sdk.ServiceClient(base_url=self._url, api_key=self._key))
+        client = self._opened(calls)
         try:
             yield Session(self._sdk, client, calls, self._model or _only_model(client, calls), self._reduction)
         finally:
-            client.holder.close()
+            _let_go(client)
+
+    def _opened(self, calls: "Calls") -> Any:
+        """Whatever the service says to a first call is about address and key, which an operator can mend."""
+        given_up = threading.Event()
+
+        def create() -> Any:
+            client = self._sdk.ServiceClient(base_url=self._url, api_key=self._key)
+            if given_up.is_set():
+                # Another session may be there by now.
+                client.holder.close()
+            return client
+
+        try:
+            return calls.done(create)
+        except ServiceRefusedError as error:
+            raise ServiceUnavailableError(str(error)) from error
+        except BaseException:
+            given_up.set()
+            raise
+
+
+def _let_go(client: Any) -> None:
+    """Ends heartbeats, and what still asks for answers that nothing waits for: one session is there at a time."""
+    loop = client.holder.get_loop()
+    loop.call_soon_threadsafe(lambda: [task.cancel() for task in asyncio.all_tasks(loop)])
 
 
 def _only_model(client: Any, calls: "Calls") -> str:
     """Of a service that trains one alone."""
     names = [str(model.model_name) for model in calls.done(client.get_server_capabilities).supported_models]
     if len(names) != 1:
-        raise ServiceRefusedError(f"it trains {len(names)} models, so BACKTALK_TINKER_MODEL is to name one of them")
+        raise ServiceUnavailableError(f"it trains {len(names)} models, so BACKTALK_TINKER_MODEL is to name one of them")
     return names[0]
 
 
@@ -116,8 +145,10 @@ class Calls:
             try:
                 return future.result(timeout=LOOK_S)
             except TimeoutError:
-                # The SDK may have raised one of its own.
                 if future.done():
+                    # It came just now, or is an error of the SDK's own.
+                    if future.exception() is None:
+                        return future.result()
                     raise ServiceUnavailableError("it did not answer in time") from None
                 if time.monotonic() > until:
                     raise ServiceUnavailableError(f"a call took more than {self._seconds:g} s") from None
@@ -125,18 +156,27 @@ class Calls:
                 raise self._known(error) from error
 
     def _known(self, error: Exception) -> WorkerError:
-        """What the SDK raised, as an error of this worker; the service's words are cut, for they may be a page."""
-        sdk, words = self._sdk, " ".join(str(error).split())[:300]
+        """What the SDK raised, as an error of this worker. Refused is what the service says of the request itself."""
+        sdk, words = self._sdk, _words_of(error)
         category: Any = getattr(error, "category", None)
         if isinstance(error, WorkerError):
             return error
-        if isinstance(error, (sdk.APIConnectionError, sdk.InternalServerError, sdk.RateLimitError, OSError)):
-            return ServiceUnavailableError(words)
+        status = getattr(error, "status_code", None)
+        is_said = isinstance(error, (sdk.RequestFailedError, ValueError)) or status in (400, 404, 409, 422)
         if isinstance(error, (sdk.AuthenticationError, sdk.PermissionDeniedError)):
             return ServiceUnavailableError(f"it does not take the key of BACKTALK_TINKER_KEY: {words}")
         if category is not None and category != sdk.types.RequestErrorCategory.User:
             return ServiceUnavailableError(words)
-        return ServiceRefusedError(words)
+        return ServiceRefusedError(words) if is_said else ServiceUnavailableError(words)
+
+
+def _words_of(error: Exception) -> str:
+    """Without the bodies that services send back with a complaint: prompts may stand there."""
+    body: Any = getattr(error, "body", None)
+    status = getattr(error, "status_code", None)
+    detail = body.get("detail") if isinstance(body, dict) else None
+    said = str(error) if status is None else f"HTTP {status}" + (f", {detail}" if isinstance(detail, str) else "")
+    return " ".join(said.split())[:200]
 
 
 class Session:
@@ -193,7 +233,7 @@ class Session:
     def remove(self, path: str) -> None:
         """What was saved for samplers, and is not needed any more; a service that removes nothing keeps it."""
         rest = self._client.create_rest_client()
-        with suppress(ServiceRefusedError):
+        with suppress(ServiceRefusedError, ServiceUnavailableError):
             self._calls.done(lambda: rest.delete_checkpoint(*_run_and_checkpoint(path)).result())
 
     def _run(self, create: Callable[[], Any]) -> "Run":
@@ -241,6 +281,19 @@ class Run:
         done = self._calls.done(lambda: self._client.optim_step(params).result())
         norms = [value for name, value in (done.metrics or {}).items() if "grad" in name and "norm" in name]
         return float(norms[0]) if norms else None
+
+    def close(self) -> None:
+        """Gives its place at the service to others; one that is not given back is free some minutes later."""
+        from tinker.lib.client_connection_pool_type import ClientConnectionPoolType
+
+        holder, types = self._client.holder, self._sdk.types
+
+        async def unload() -> None:
+            with holder.aclient(ClientConnectionPoolType.TRAIN) as client:
+                await client.models.unload(request=types.UnloadModelRequest(model_id=self._client.model_id))
+
+        with suppress(ServiceRefusedError, ServiceUnavailableError):
+            self._calls.done(lambda: holder.run_coroutine_threadsafe(unload()).result())
 
     def save(self, name: str) -> tuple[str, str]:
         """Paths of what the next step begins with, and of what samplers load."""
@@ -304,6 +357,8 @@ def _run_and_checkpoint(path: str) -> tuple[str, str]:
 
 
 def _download(url: str) -> bytes:
+    if not url.startswith(("https://", "http://")):
+        raise ServiceRefusedError("the adapter's archive is at no web address")
     try:
         with urlopen(url, timeout=60) as response:
             data = response.read(ARCHIVE_BYTES_MAX + 1)
@@ -323,9 +378,12 @@ def _unpacked(data: bytes) -> Archive:
                 name = member.name.rpartition("/")[2]
                 file = archive.extractfile(member) if member.isfile() else None
                 if file is not None and name in ("adapter_model.safetensors", "adapter_config.json"):
+                    if member.size > ARCHIVE_BYTES_MAX:
+                        raise ServiceRefusedError("the adapter's archive holds more than 4 GiB")
                     found[name] = file.read()
         return Archive(load(found["adapter_model.safetensors"]), found["adapter_config.json"])
     except KeyError as error:
         raise ServiceRefusedError(f"the adapter's archive has no {error.args[0]}") from error
-    except Exception as error:
-        raise ServiceRefusedError(f"the adapter's archive can't be read: {error}") from error
+    except (tarfile.TarError, SafetensorError, OSError, EOFError) as error:
+        # It may have been cut off on its way.
+        raise ServiceUnavailableError(f"the adapter's archive can't be read: {error}") from error
