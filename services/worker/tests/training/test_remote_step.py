@@ -32,7 +32,7 @@ from backtalk_worker.training.inputs.remote_work import RemoteBackend
 from backtalk_worker.training.inputs.work import train_alone
 from backtalk_worker.training.outputs.base_model import BaseFacts, BaseModel
 from backtalk_worker.training.outputs.blob_cache import BlobCache
-from backtalk_worker.training.outputs.tinker_service import TinkerService
+from backtalk_worker.training.outputs.tinker_service import TinkerService, download
 from backtalk_worker.training.outputs.version_files import VersionFiles
 
 SAMPLED = replace(RECIPE, opd_form="sampled", kl_form="sampled", kl_beta=0.05, opd_advantage_clip=2.0)
@@ -92,14 +92,14 @@ def remote(server, tmp_path):
     return Remote(server, BlobCache(tmp_path / "blobs", 1 << 30))
 
 
-def taken_here(recipe, steps=1):
+def taken_here(recipe, steps=1, samples=None):
     """Weights before, and after each of several steps on the same batch; and the last outcome."""
     model = tiny_model()
     with adapted(model, tiny_shape(model), SEED) as policy:
         optimizer = make_optimizer(policy, recipe, {})
         weights, outcome = [policy.tensors()], None
         for _ in range(steps):
-            items = prepare_batch(samples_of(), recipe, 64, VOCABULARY)
+            items = prepare_batch(samples or samples_of(), recipe, 64, VOCABULARY)
             outcome = take_step(Teacher(policy), optimizer, items, recipe, SEED, silent)
             weights.append(policy.tensors())
         return weights, outcome
@@ -136,6 +136,35 @@ def test_a_step_gives_the_weights_of_a_step_taken_here(remote, recipe):
     # Of the head's input there, here of the weights.
     assert measured["gradient_norm"] == pytest.approx(outcome.measurements["gradient_norm"], rel=1e-4)
     assert "entropy" not in measured
+
+
+def unlikely_once():
+    """One token that the sampler found twenty times less likely than the policy."""
+    first, *others = samples_of()
+    return (replace(first, logprobs=(first.logprobs[0] - 3, *first.logprobs[1:])), *others)
+
+
+LEFT_OUT = {
+    "tokens out of the bounds of v": (SAMPLED, unlikely_once()),
+    "stale answers": (replace(SAMPLED, staleness_max=0.5), unlikely_once()),
+    "praise of cut answers": (replace(SAMPLED, method="binary"), samples_of(cut=True)),
+}
+
+
+@pytest.mark.parametrize(("recipe", "samples"), LEFT_OUT.values(), ids=LEFT_OUT.keys())
+def test_what_a_step_here_leaves_out_is_left_out_there(remote, recipe, samples):
+    (start, expected), outcome = taken_here(recipe, samples=samples)
+    result, found = remote.train(order_of(recipe, samples))
+    assert_same(found, expected, start)
+    assert outcome is not None
+    assert [one.dropped for one in result.report.samples] == [one.dropped for one in outcome.samples]
+
+
+def test_a_guard_of_the_batch_takes_no_term_there_either(remote, server):
+    result, _ = remote.train(order_of(replace(SAMPLED, masked_share_max=0.01), unlikely_once()))
+    measured = result.report.measurements
+    assert (measured["guard_masked_share"], measured["gradient_norm"], measured["loss"]) == (1, 0, 0)
+    assert "optim_step" not in server.asked
 
 
 @pytest.mark.parametrize("bound", [1e9, 0.05])
@@ -276,6 +305,33 @@ def test_a_model_that_is_not_trained_there_is_refused(server, tmp_path):
         Remote(server, BlobCache(tmp_path, 1 << 30), model="org/other").train(order_of())
     result, _ = Remote(server, BlobCache(tmp_path, 1 << 30), model=NAME).train(order_of())
     assert result.report.measurements["gradient_norm"] > 0
+
+
+def test_what_the_service_says_to_a_first_call_is_a_matter_for_the_operator(server, tmp_path):
+    server.fails["create_session"] = 404
+    try:
+        with pytest.raises(ServiceUnavailableError, match="HTTP 404, create_session is broken"):
+            Remote(server, BlobCache(tmp_path, 1 << 30)).train(order_of())
+    finally:
+        server.fails.clear()
+
+
+@pytest.mark.parametrize("trained", [True, False])
+def test_an_output_head_is_left_away_where_it_was_not_trained_and_refused_where_it_was(remote, server, trained):
+    server.head = 1.0 if trained else 0.0
+    try:
+        if trained:
+            with pytest.raises(ServiceRefusedError, match="trained the output head"):
+                remote.train(order_of())
+        else:
+            assert not [name for name in remote.train(order_of())[1] if "lm_head" in name]
+    finally:
+        server.head = None
+
+
+def test_an_archive_is_fetched_from_the_web_alone():
+    with pytest.raises(ServiceRefusedError, match="at no web address"):
+        download("file:///etc/hostname")
 
 
 def test_a_key_that_is_not_taken_is_a_matter_for_the_operator(server, tmp_path):

@@ -51,6 +51,8 @@ class TinkerServer:
         self.asked: list[str] = []
         self.fails: dict[str, int] = {}
         """Status by route, for as long as it stands here."""
+        self.head: float | None = None
+        """What stands in a head that is written down, too."""
         self.spoils = False
         """Whether weights come out that are no numbers."""
         self.url = ""
@@ -243,6 +245,9 @@ class TinkerServer:
         rank, weights, _ = self._saved[f"tinker://{_place(request)}"]
         if self.spoils:
             weights = {name: value * float("nan") for name, value in weights.items()}
+        if self.head is not None:
+            parts = {f"base_model.model.lm_head.lora_{part}.weight": torch.full((2, 2), self.head) for part in "AB"}
+            weights = weights | parts
         config = f'{{"r": {rank}, "lora_alpha": {self._alpha}, "target_modules": null, "peft_type": "LORA"}}'
         packed = io.BytesIO()
         with tarfile.open(fileobj=packed, mode="w:gz") as archive:

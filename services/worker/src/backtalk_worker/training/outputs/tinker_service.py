@@ -219,7 +219,7 @@ class Session:
         """The adapter that was saved for samplers."""
         rest = self._client.create_rest_client()
         found = self._calls.done(lambda: rest.get_checkpoint_archive_url(*_run_and_checkpoint(path)).result())
-        return _unpacked(self._calls.done(lambda: _download(str(found.url))))
+        return _unpacked(self._calls.done(lambda: download(str(found.url))))
 
     def answers_of(
         self, run: "Run", prompts: Sequence[Sequence[int]], tokens_max: int, end_ids: Sequence[int], seed: int
@@ -356,7 +356,8 @@ def _run_and_checkpoint(path: str) -> tuple[str, str]:
     return run, checkpoint
 
 
-def _download(url: str) -> bytes:
+def download(url: str) -> bytes:
+    """Of an address that the service gave."""
     if not url.startswith(("https://", "http://")):
         raise ServiceRefusedError("the adapter's archive is at no web address")
     try:
