@@ -184,6 +184,12 @@ describe('what is found at an installation', () => {
       'context_short',
       "10 of 50 requests were longer than the model's context",
     ],
+    [
+      'whose training service is away',
+      { metrics: metrics('backtalk_training_steps_total{outcome="service_unavailable"} 3') },
+      'steps_not_taken',
+      'the training worker did not take 3 steps (service_unavailable): look at BACKTALK_TINKER_URL',
+    ],
     ['with a clock that is off', { clocks: { gateway: 41 } }, 'clock_skew', 'the clock of gateway differs by 41 s'],
     ['with dead letters', loop({ deadLetters: 2 }), 'dead_letters', '2 facts could not be handled'],
   ])('an installation %s gets one finding, in one line, with what to do', (_, seen, code, words) => {
@@ -195,6 +201,10 @@ describe('what is found at an installation', () => {
   });
 
   it.each<[string, Partial<Seen>]>([
+    [
+      'few steps were not taken',
+      { metrics: metrics('backtalk_training_steps_total{outcome="service_unavailable"} 2') },
+    ],
     ['few votes are invalid', { metrics: metrics('backtalk_judge_votes_cast_total{result="timeout"} 4') }],
     [
       'some votes are valid',

@@ -54,6 +54,7 @@ const skewSecondsMax = 5;
 /** So many turns say something; fewer may be chance. */
 const turnsEnough = 5;
 const judgedEnough = 20;
+const stepsEnough = 3;
 const tooLongShare = 0.1;
 
 type Look = (seen: Seen) => readonly Finding[];
@@ -217,6 +218,22 @@ function learned({ loop, metrics }: Seen): readonly Finding[] {
   );
 }
 
+/** What keeps steps from being taken until somebody mends it; what else fails is tried again, or given up. */
+const trainingRemedies: Readonly<Record<string, string>> = {
+  service_unavailable:
+    'look at BACKTALK_TINKER_URL, BACKTALK_TINKER_KEY and the log of the trainer, which has its words',
+  recipe_not_honoured: 'set in the recipe what the log of the trainer names',
+  parent_elsewhere: 'set BACKTALK_TRAINING_BACKEND as it was, or train another policy',
+  teacher_missing: 'name the model that teaches (npm start -- --teacher DIR), or another teacher in the recipe',
+};
+
+function training({ metrics }: Seen): readonly Finding[] {
+  const outcomes = metrics.by('backtalk_training_steps_total', 'outcome');
+  const [code, mend] = Object.entries(trainingRemedies).find(([name]) => (outcomes[name] ?? 0) >= stepsEnough) ?? [];
+  if (code === undefined || mend === undefined) return [];
+  return found('steps_not_taken', `the training worker did not take ${String(outcomes[code])} steps (${code})`, mend);
+}
+
 function context({ metrics }: Seen): readonly Finding[] {
   const refused = metrics.sum('backtalk_gateway_refused_total', { code: 'context_length_exceeded' });
   const asked = metrics.sum('backtalk_gateway_requests_total', { route: 'chat_completions' });
@@ -256,6 +273,7 @@ const looks: readonly Look[] = [
   clocks,
   paused,
   held,
+  training,
   judged,
   learned,
   context,
