@@ -218,7 +218,7 @@ function learned({ loop, metrics }: Seen): readonly Finding[] {
   );
 }
 
-/** What keeps steps from being taken until somebody mends it; what else fails is tried again, or given up. */
+/** What keeps steps from being taken until an operator mends it; what else fails is tried again, or given up. */
 const trainingRemedies: Readonly<Record<string, string>> = {
   service_unavailable:
     'look at BACKTALK_TINKER_URL, BACKTALK_TINKER_KEY and the log of the trainer, which has its words',
