@@ -213,6 +213,15 @@ def test_answers_at_another_temperature_are_left_out_and_said_so(remote):
     assert [sample.dropped for sample in result.report.samples] == ["temperature", "", ""]
 
 
+def test_an_answer_that_leaves_the_service_no_room_for_one_token_more_is_left_out(remote):
+    whole, fitting = (
+        changed(item, temperature=1.0, teacher_prompt_ids=()).sample
+        for item in items_of(tiny_model(), ((40, 24), (39, 24)))
+    )
+    result, _ = remote.train(order_of(samples=(whole, fitting)))
+    assert [sample.dropped for sample in result.report.samples] == ["too_long", ""]
+
+
 def test_where_lessons_were_shown_the_policy_answers_the_plain_prompt_there(remote, server):
     first, *others = samples_of()
     shown = replace(first, shown=True, temperature=0.8, answer_ids=(), logprobs=())

@@ -103,7 +103,7 @@ class ProcessFailedError(TrainingWorkerError):
 
 
 class ServiceUnavailableError(TrainingWorkerError):
-    """The service that trains elsewhere does not answer, is full, or does not take the key; an operator can mend it."""
+    """The service that trains elsewhere does not answer, fails, or does not take the key; an operator can mend it."""
 
     code, status, retry = "service_unavailable", StatusCode.UNAVAILABLE, "later"
     words = "the training service did not do it: {}"
