@@ -158,7 +158,7 @@ describe('judges that share the queue of votes', () => {
     const first = await rig.judge(slow);
     const talk = await rig.turn([{ text: said }]);
     // A vote that no judge has begun would be begun by the second one, at an engine that hangs.
-    await until(() => votes === 3);
+    await until(() => votes >= 3, { what: () => `A third vote after ${votes}, ${rig.warnings.text}` });
     await rig.judge(slow);
     rig.engine.settings.faults = {};
     await first.stop();

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { connectValkey, FactPublisher, FactReader, newId, type Broker } from '@backtalk/kit';
 import {
   freePort,
+  KeptWarnings,
   laptopInstallation,
   repositoryRoot,
   ServerProcess,
@@ -61,6 +62,8 @@ export class JudgeRig {
   readonly blobs = new TemporaryDirectory('blobs');
   /** What the engine's model answers to the prompt of a vote. */
   grade: (prompt: string) => string = () => '\\boxed{+1}';
+  /** Of the judges of this process. */
+  readonly warnings = new KeptWarnings();
   private readonly judges: Judge[] = [];
   private readonly processes: ServerProcess[] = [];
 
@@ -135,7 +138,7 @@ export class JudgeRig {
         plantedAccuracyMin: 0.5,
         ...settings,
       },
-      { logger: silentLogger, backOff: { firstMs: 20, mostMs: 200 } },
+      { logger: this.warnings, backOff: { firstMs: 20, mostMs: 200 } },
     );
     this.judges.push(judge);
     await judge.start();
@@ -241,7 +244,7 @@ export class JudgeRig {
   untilRejudged({ user, turn }: Talk, asked: string): Promise<TurnRejudged> {
     const ids = { tenant, user, policy, turn, asked };
     const read = async () => (await this.reader.last('turnRejudged', ids))?.message;
-    return until(read, { timeoutMs: 60_000, what: `What ${asked} comes to` });
+    return until(read, { timeoutMs: 60_000, what: () => `What ${asked} comes to, ${this.warnings.text}` });
   }
 
   async judged({ user, turn }: Talk, revision = 0): Promise<TurnJudged | undefined> {
@@ -249,7 +252,10 @@ export class JudgeRig {
   }
 
   untilJudged(talk: Talk, revision = 0): Promise<TurnJudged> {
-    return until(() => this.judged(talk, revision), { timeoutMs: 60_000, what: `Revision ${revision}` });
+    return until(() => this.judged(talk, revision), {
+      timeoutMs: 60_000,
+      what: () => `Revision ${revision}, ${this.warnings.text}`,
+    });
   }
 
   /** How many judgements of a user there are in all. */

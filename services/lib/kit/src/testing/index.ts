@@ -10,7 +10,7 @@ export { pythonEnvironment, repositoryRoot } from './python-environment.js';
 export { hasS3, startS3, type TestS3 } from './s3-server.js';
 export { ServerProcess, type ServerPlan } from './server-process.js';
 export { haveSettledAll, openFacts } from './settled.js';
-export { silentLogger } from './silent-logger.js';
+export { KeptWarnings, silentLogger } from './silent-logger.js';
 export { TemporaryDirectory } from './temporary-directory.js';
 export { until, type UntilOptions } from './until.js';
 export { startValkey, type TestValkey } from './valkey-server.js';

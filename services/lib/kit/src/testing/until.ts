@@ -28,8 +28,8 @@ export const testingErrors = defineErrors('testing', {
 export interface UntilOptions {
   readonly timeoutMs?: number;
   readonly everyMs?: number;
-  /** Words for the failure. */
-  readonly what?: string;
+  /** Words for the failure; as a function, how things stand by then. */
+  readonly what?: string | (() => string);
 }
 
 export async function until<T>(
@@ -45,7 +45,10 @@ export async function until<T>(
     } catch (error) {
       lastError = error;
     }
-    if (Date.now() >= end) throw testingErrors.neverHappened({ what, timeoutMs }, lastError);
+    if (Date.now() >= end) {
+      const words = typeof what === 'string' ? what : what();
+      throw testingErrors.neverHappened({ what: words, timeoutMs }, lastError);
+    }
     await sleep(everyMs);
   }
 }
