@@ -36,6 +36,7 @@ function read(name: string): z.infer<typeof compose> {
 
 const whole = read('compose.yaml');
 const gpu = read('compose.gpu.yaml');
+const tinker = read('compose.tinker.yaml');
 
 /** Every variable that the README of a part says it reads; the READMEs are checked against the code elsewhere. */
 function readBy(readme: string): Set<string> {
@@ -53,6 +54,7 @@ const readmes: Readonly<Record<string, string>> = {
 describe.each([
   ['compose.yaml', whole],
   ['compose.gpu.yaml', gpu],
+  ['compose.tinker.yaml', tinker],
 ])('%s', (_, file) => {
   const withSettings = Object.entries(file.services).filter(([, { environment }]) =>
     Object.keys(environment).some((variable) => variable.startsWith('BACKTALK_')),
@@ -179,4 +181,14 @@ it('vLLM in Compose has the flags for swaps that a start on one machine gives it
   const { command = [], environment = {} } = gpu.services['engine'] ?? {};
   expect(command).toEqual(expect.arrayContaining(vllmProgram.swapFlags));
   expect(environment).toMatchObject(vllmProgram.swapEnvironment);
+});
+
+it('a training service in Compose gets steps that it can take, from answers that it can learn from', () => {
+  const [gateway, trainer, training] = ['gateway', 'trainer', 'training'].map((name) => tinker.services[name]);
+  expect(gateway?.environment['BACKTALK_TEMPERATURE']).toBe('1');
+  expect(trainer?.environment).toMatchObject({ BACKTALK_TRAINING_BACKEND: 'tinker', BACKTALK_RECIPE: 'remote' });
+  expect(training?.environment).toMatchObject({ BACKTALK_TRAINING_BACKEND: 'tinker', BACKTALK_DEVICE: 'cpu' });
+  expect(Object.keys(training?.environment ?? {})).toEqual(
+    expect.arrayContaining([...readBy('services/worker/README.md')].filter((name) => /_TINKER_(?!CALL)/.test(name))),
+  );
 });

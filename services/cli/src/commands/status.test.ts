@@ -40,3 +40,21 @@ it('says what a judge that reads has used, and what its engine refuses', async (
   const { ready, why } = await partStatus('judge', await readyPart(`${metrics.join('\n')}\n`));
   expect({ ready, why }).toEqual({ ready: true, why: `since its start ${used}; its engine forces no form of answers` });
 });
+
+it('says with which code the newest step of a training worker failed, and how often', async () => {
+  const metrics = [
+    'backtalk_training_steps_total{outcome="finished"} 3.0',
+    'backtalk_training_steps_total{outcome="service_unavailable"} 7.0',
+    'backtalk_training_last_step_failed{code="service_unavailable"} 1.0',
+  ];
+  const { ready, why } = await partStatus('training-worker', await readyPart(`${metrics.join('\n')}\n`));
+  expect({ ready, why }).toEqual({
+    ready: true,
+    why: 'its newest step failed: service_unavailable, 7 times since its start',
+  });
+});
+
+it('a training worker whose newest step ended well has nothing to say of those that failed before', async () => {
+  const url = await readyPart('backtalk_training_steps_total{outcome="out_of_memory"} 2.0\n');
+  expect(await partStatus('training-worker', url)).toMatchObject({ ready: true, why: '' });
+});

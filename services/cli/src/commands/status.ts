@@ -42,9 +42,18 @@ async function complaintOf(part: string, url: string): Promise<string> {
   const unforced = /^backtalk_judge_fields_refused\{field="response_format"\} 1$/m.test(text);
   const isUntrusted = /^backtalk_judge_votes_trusted 0$/m.test(text);
   if (isUntrusted) return 'its votes do not count: too few planted turns are judged right';
-  return [spentBy(text), unforced ? 'its engine forces no form of answers' : '']
+  return [spentBy(text), stepsFailing(text), unforced ? 'its engine forces no form of answers' : '']
     .filter((said) => said !== '')
     .join('; ');
+}
+
+/** Of a training worker whose newest step failed; empty of any other. */
+function stepsFailing(text: string): string {
+  const metrics = new Metrics(text);
+  const [code] = Object.keys(metrics.by('backtalk_training_last_step_failed', 'code'));
+  if (code === undefined) return '';
+  const failed = metrics.sum('backtalk_training_steps_total', { outcome: code });
+  return `its newest step failed: ${code}, ${String(failed)} times since its start`;
 }
 
 /** What a judge that reads has used since its start; empty where it has asked nothing. */

@@ -30,9 +30,10 @@ from backtalk_worker.training.errors import (
 from backtalk_worker.training.inputs.decode import ScoreOrder, TrainOrder
 from backtalk_worker.training.inputs.remote_work import RemoteBackend
 from backtalk_worker.training.inputs.work import train_alone
+from backtalk_worker.training.outputs.adapter_archive import download
 from backtalk_worker.training.outputs.base_model import BaseFacts, BaseModel
 from backtalk_worker.training.outputs.blob_cache import BlobCache
-from backtalk_worker.training.outputs.tinker_service import TinkerService, download
+from backtalk_worker.training.outputs.tinker_service import TinkerService
 from backtalk_worker.training.outputs.version_files import VersionFiles
 
 SAMPLED = replace(RECIPE, opd_form="sampled", kl_form="sampled", kl_beta=0.05, opd_advantage_clip=2.0)

@@ -355,6 +355,10 @@ def test_a_step_that_is_not_finite_fails_without_files(worker, first, model):
     with pytest.raises(grpc.RpcError) as refused:
         worker.train(request)
     assert error_code(refused.value) == ("step_not_finite", "never")
+    failed = 'backtalk_training_last_step_failed{code="step_not_finite"} 1.0'
+    assert failed in status_of(f"http://{worker.health}/metrics")[1]
+    worker.train(train_request(model, call="after_the_infinite"))
+    assert failed not in status_of(f"http://{worker.health}/metrics")[1]
 
 
 def test_probe_answers_are_also_those_of_the_base_that_is_shown_the_lessons(worker, model):

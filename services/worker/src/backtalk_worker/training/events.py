@@ -17,6 +17,9 @@ class TrainingEvents(ProcessEvents):
     def __init__(self, logger: logging.Logger) -> None:
         super().__init__(logger)
         self._steps = self.counter("backtalk_training_steps_total", "Steps by how they ended.", "outcome")
+        self._last_failed = self.gauge(
+            "backtalk_training_last_step_failed", "1 by the code of the newest step, where that failed.", "code"
+        )
         self._step_seconds = self.histogram("backtalk_training_step_seconds", "Whole steps.", STEP_BUCKETS_S)
         self._tokens = self.counter("backtalk_training_tokens_total", "Answer tokens trained on.")
         self._samples = self.counter("backtalk_training_samples_total", "Samples by why they were dropped.", "dropped")
@@ -48,6 +51,7 @@ class TrainingEvents(ProcessEvents):
         measured = report.measurements
         self._busy.set(0)
         self._steps.labels("finished").inc()
+        self._last_failed.clear()
         self._step_seconds.observe(measured["seconds"])
         self._tokens.inc(measured.get("tokens", 0.0))
         for sample in report.samples:
@@ -61,6 +65,8 @@ class TrainingEvents(ProcessEvents):
         known = isinstance(error, TrainingWorkerError)
         code = error.code if known else "internal"
         self._steps.labels(code).inc()
+        self._last_failed.clear()
+        self._last_failed.labels(code).set(1)
         level, cause = (logging.WARNING, None) if known else (logging.ERROR, error)
         self.log("step_failed", {"call": call, "code": code}, level, cause)
 

@@ -26,8 +26,9 @@ from backtalk_worker.training.errors import (
 )
 from backtalk_worker.training.inputs.decode import ScoreOrder, TrainOrder
 from backtalk_worker.training.inputs.remote_step import RemoteStep
+from backtalk_worker.training.outputs.adapter_archive import Archive
 from backtalk_worker.training.outputs.base_model import BaseFacts
-from backtalk_worker.training.outputs.tinker_service import Archive, Session, Texts, TinkerService
+from backtalk_worker.training.outputs.tinker_service import Session, Texts, TinkerService
 from backtalk_worker.training.outputs.version_files import VersionFiles
 
 HEADS = ("lm_head", "embed_tokens")

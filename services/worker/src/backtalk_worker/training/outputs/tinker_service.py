@@ -5,10 +5,8 @@ worker. Files on the wire: a LoRA adapter in PEFT's format as an archive; all el
 """
 
 import asyncio
-import io
 import os
 import secrets
-import tarfile
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -16,20 +14,14 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
-from urllib.error import URLError
-from urllib.request import urlopen
-
-from safetensors import SafetensorError
-from safetensors.torch import load
-from torch import Tensor
 
 from backtalk_worker.process.errors import WorkerError
 from backtalk_worker.training.domain.recipe import Recipe
 from backtalk_worker.training.errors import SdkMissingError, ServiceRefusedError, ServiceUnavailableError
+from backtalk_worker.training.outputs.adapter_archive import Archive, download, unpacked
 
 ADAM_EPSILON = 1e-8
 """As torch has it."""
-ARCHIVE_BYTES_MAX = 4 * 1024**3
 LOOK_S = 0.5
 """Between two looks at a call that takes long."""
 
@@ -47,14 +39,6 @@ class Texts:
 
     def __iter__(self) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
         return iter(zip(self.prompts, self.answers, strict=True))
-
-
-@dataclass(frozen=True)
-class Archive:
-    """An adapter as the service keeps it."""
-
-    tensors: dict[str, Tensor]
-    config: bytes
 
 
 class TinkerService:
@@ -219,7 +203,7 @@ class Session:
         """The adapter that was saved for samplers."""
         rest = self._client.create_rest_client()
         found = self._calls.done(lambda: rest.get_checkpoint_archive_url(*_run_and_checkpoint(path)).result())
-        return _unpacked(self._calls.done(lambda: download(str(found.url))))
+        return unpacked(self._calls.done(lambda: download(str(found.url))))
 
     def answers_of(
         self, run: "Run", prompts: Sequence[Sequence[int]], tokens_max: int, end_ids: Sequence[int], seed: int
@@ -354,37 +338,3 @@ def _run_and_checkpoint(path: str) -> tuple[str, str]:
     """Of `tinker://RUN/sampler_weights/NAME`, or of `tinker://RUN/NAME`, as SkyRL's server has it."""
     run, _, checkpoint = path.removeprefix("tinker://").partition("/")
     return run, checkpoint
-
-
-def download(url: str) -> bytes:
-    """Of an address that the service gave."""
-    if not url.startswith(("https://", "http://")):
-        raise ServiceRefusedError("the adapter's archive is at no web address")
-    try:
-        with urlopen(url, timeout=60) as response:
-            data = response.read(ARCHIVE_BYTES_MAX + 1)
-    except URLError as error:
-        raise ServiceUnavailableError(f"the adapter's archive can't be fetched: {error.reason}") from error
-    if len(data) > ARCHIVE_BYTES_MAX:
-        raise ServiceRefusedError("the adapter's archive is larger than 4 GiB")
-    return data
-
-
-def _unpacked(data: bytes) -> Archive:
-    """The two files of PEFT's format, wherever in the archive they lie."""
-    found: dict[str, bytes] = {}
-    try:
-        with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-            for member in archive:
-                name = member.name.rpartition("/")[2]
-                file = archive.extractfile(member) if member.isfile() else None
-                if file is not None and name in ("adapter_model.safetensors", "adapter_config.json"):
-                    if member.size > ARCHIVE_BYTES_MAX:
-                        raise ServiceRefusedError("the adapter's archive holds more than 4 GiB")
-                    found[name] = file.read()
-        return Archive(load(found["adapter_model.safetensors"]), found["adapter_config.json"])
-    except KeyError as error:
-        raise ServiceRefusedError(f"the adapter's archive has no {error.args[0]}") from error
-    except (tarfile.TarError, SafetensorError, OSError, EOFError) as error:
-        # It may have been cut off on its way.
-        raise ServiceUnavailableError(f"the adapter's archive can't be read: {error}") from error
