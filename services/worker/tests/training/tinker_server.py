@@ -3,12 +3,13 @@
 It computes with PEFT, autograd and torch's AdamW, and with nothing of this worker. With `like="skyrl"` it does what
 SkyRL's open server of that API (skyrl-tx 0.3.0) was seen to do otherwise: losses are means over each text's tokens and
 then over texts, paths of samplers lack a part, nothing is said of a first token or of the gradient, nothing is removed.
-`asked` has the routes of what it was asked for.
+`asked` has the routes of what it was asked for. By itself: `python tests/training/tinker_server.py MODEL_DIR PORT ALPHA`.
 """
 
 import copy
 import io
 import itertools
+import sys
 import tarfile
 import threading
 import time
@@ -25,6 +26,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
+from transformers import AutoModelForCausalLM
 
 KEY = "tml-of-the-test"
 NAME = "org/tiny"
@@ -58,7 +60,7 @@ class TinkerServer:
         self.url = ""
 
     @contextmanager
-    def serving(self) -> Iterator[str]:
+    def serving(self, port: int = 0) -> Iterator[str]:
         """Its address while it serves."""
         routes = [
             Route("/api/v1/training_runs/{run}/checkpoints/{name:path}/archive", self._archive_url),
@@ -67,7 +69,7 @@ class TinkerServer:
             Route("/api/v1/get_server_capabilities", self._answer),
             Route("/api/v1/{route}", self._answer, methods=["POST"]),
         ]
-        config = uvicorn.Config(Starlette(routes=routes), host="127.0.0.1", port=0, log_level="error")
+        config = uvicorn.Config(Starlette(routes=routes), host="127.0.0.1", port=port, log_level="error")
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()
@@ -281,3 +283,11 @@ def _set(model: Any, weights: dict[str, torch.Tensor]) -> None:
 def _logprobs(model: Any, ids: list[int], targets: list[int]) -> torch.Tensor:
     logits = model(input_ids=torch.tensor([ids])).logits[0]
     return logits.log_softmax(-1).gather(-1, torch.tensor(targets)[:, None])[:, 0]
+
+
+if __name__ == "__main__":
+    folder, port, alpha = sys.argv[1:]
+    torch.set_num_threads(1)
+    base = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    with TinkerServer(base, int(alpha)).serving(int(port)):
+        threading.Event().wait()
