@@ -3,7 +3,8 @@
 It computes with PEFT, autograd and torch's AdamW, and with nothing of this worker. With `like="skyrl"` it does what
 SkyRL's open server of that API (skyrl-tx 0.3.0) was seen to do otherwise: losses are means over each text's tokens and
 then over texts, paths of samplers lack a part, nothing is said of a first token or of the gradient, nothing is removed.
-`asked` has the routes of what it was asked for. By itself: `python tests/training/tinker_server.py MODEL_DIR PORT ALPHA`.
+`asked` has the routes of what it was asked for.
+By itself: `python tests/training/tinker_server.py MODEL_DIR PORT ALPHA`.
 """
 
 import copy
