@@ -27,6 +27,8 @@ describe('how two wishes stand to each other', () => {
     ['Answer in one sentence.', 'Just a single short sentence.'],
     ['Antworte auf Deutsch.', 'Bitte immer auf Deutsch!'],
     ["That's too formal.", 'Be casual.'],
+    ['No tables.', 'Not those little tables, please.'],
+    ['Too little detail!', 'More detail!'],
   ])('finds the same wish in “%s” and “%s”', (a, b) => {
     expect(relateByWords(a, b)).toBe('same');
     expect(relateByWords(b, a)).toBe('same');
@@ -49,6 +51,7 @@ describe('how two wishes stand to each other', () => {
     ['Use emojis.', 'Emoji-free, please.'],
     ['Emojilerle yaz.', 'Emojisiz yaz.'],
     ['Használj emojikat.', 'Ne használj emojikat.'],
+    ['Use contractions like isn’t and won’t.', 'Never use contractions.'],
     ['Utilise des émojis.', 'N’utilise plus d’émojis.'],
   ])('finds that “%s” and “%s” cannot both hold', (a, b) => {
     expect(relateByWords(a, b)).toBe('opposite');

@@ -30,9 +30,12 @@ export function wishFeatures(wish: string): WishFeatures {
   return features;
 }
 
+/** "Contractions like don't": an example of what is asked for, whose negation asks for nothing. */
+const example = / (?:like|such as) (?:don't|not|no|never|isn't|can't|won't)(?= |$).*$/u;
+
 function tokensOf(clause: string): string[] {
   // Quotation marks are no part of a word; apostrophes within one are.
-  const words = clause.replace(/(?<=^|\s)['-]|['-](?=\s|$)/g, ' ');
+  const words = clause.replace(example, '').replace(/(?<=^|\s)['-]|['-](?=\s|$)/g, ' ');
   return words.match(/[\p{L}\p{N}'+#$€£¥/-]+/gu) ?? [];
 }
 
@@ -79,10 +82,13 @@ function readClause(tokens: readonly string[], features: Features): void {
 /** "Ne" negates by itself in a dozen languages, and in French with "plus"; with "pas" it says the same twice, with "que" it is "only". */
 function isNegationAt(tokens: readonly string[], at: number): boolean {
   const token = tokens[at] ?? '';
+  // "Too little detail"; a "little table" is a small one.
+  if (token === 'little' && !measured.has(tokens[at - 1] ?? '')) return false;
   if (token === 'ne') return !tokens.some((other) => negations.has(other) || /^qu[e']/.test(other));
   return negations.has(token);
 }
 
+const measured = new Set(['too', 'so', 'very', 'how', 'as']);
 const tooWords = new Set(['too', 'zu', 'trop', 'demasiado', 'demasiada', 'troppo', 'demais', 'zuviel']);
 
 /** Not "that, too" and not "du zu mir". */
