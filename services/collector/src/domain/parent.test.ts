@@ -4,13 +4,16 @@ import { readMessages } from './messages.js';
 import { findParent, goesOnFrom, type Candidate } from './parent.js';
 
 function candidate(turn: string, fields: Partial<Candidate> = {}): Candidate {
-  return { turn, earlierAnswers: [], question: '', sequence: 1, continuedBy: '', ...fields };
+  const place = { session: `session of ${turn}`, policy: 'backtalk' };
+  return { turn, ...place, earlierAnswers: [], question: '', sequence: 1, continuedBy: '', ...fields };
 }
 
 const request = (turn: string, answerKeys: string[], questionKeys: string[] = []) => ({
   turn,
   answerKeys,
   questionKeys,
+  policy: 'backtalk',
+  sessions: [] as string[],
 });
 const by = (table: Record<string, Candidate[]>) => (key: string) => table[key] ?? [];
 
@@ -54,6 +57,23 @@ describe('findParent', () => {
     expect(findParent(request('t', ['a', 'b'], ['first', 'unheard', 'same']), table)?.turn).toBe('near');
     expect(findParent(request('t', ['a', 'b'], ['', '', '']), table)?.turn).toBe('near');
     expect(findParent(request('t', ['c', 'a', 'b'], ['same', 'now']), table)?.turn).toBe('asked');
+  });
+
+  it('settles ties by the declared session, then by the policy that is asked, whatever was said there', () => {
+    const ours = { question: 'same', earlierAnswers: ['a'], sequence: 9 };
+    const table = by({
+      b: [candidate('other', { ...ours, policy: 'ben' }), candidate('declared', { session: 'mine', policy: 'ben' })],
+      c: [candidate('ben', { ...ours, policy: 'ben' }), candidate('near', { continuedBy: 'other' })],
+    });
+    const asked = (key: string) => request('t', ['a', key], ['first', 'same', 'now']);
+    expect(findParent({ ...asked('b'), sessions: ['newer', 'mine'] }, table)?.turn).toBe('declared');
+    expect(findParent({ ...asked('b'), sessions: ['newer'] }, table)?.turn).toBe('other');
+    expect(findParent(asked('c'), table)?.turn).toBe('near');
+  });
+
+  it('a request that is delivered twice goes on from the turn that it continued', () => {
+    const table = by({ a: [candidate('t1', { continuedBy: 't2', sequence: 4 }), candidate('open', { sequence: 1 })] });
+    expect(findParent(request('t2', ['a']), table)).toMatchObject({ turn: 't1', branch: false });
   });
 
   it('passes over assistant messages that are not ours', () => {

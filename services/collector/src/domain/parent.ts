@@ -8,6 +8,8 @@ import { isSideRequest, lastWordsOf, type ChatMessage } from './messages.js';
 /** A turn that gave an answer which the request contains. */
 export interface Candidate {
   readonly turn: string;
+  readonly session: string;
+  readonly policy: string;
   /** Answer keys of the candidate's own request, oldest first. */
   readonly earlierAnswers: readonly string[];
   /** Key of what was said before its answer; empty where none is known. */
@@ -69,17 +71,37 @@ function equalEarlierAnswers(requestKeys: readonly string[], candidateKeys: read
   return equal;
 }
 
-function better(a: Candidate, b: Candidate, question: string, earlierKeys: readonly string[]): Candidate {
-  const askedA = question !== '' && a.question === question;
-  const askedB = question !== '' && b.question === question;
-  if (askedA !== askedB) return askedA ? a : b;
-  const equalA = equalEarlierAnswers(earlierKeys, a.earlierAnswers);
-  const equalB = equalEarlierAnswers(earlierKeys, b.earlierAnswers);
-  if (equalA !== equalB) return equalA > equalB ? a : b;
-  const openA = a.continuedBy === '';
-  const openB = b.continuedBy === '';
-  if (openA !== openB) return openA ? a : b;
-  return a.sequence >= b.sequence ? a : b;
+/** What is nearer to the request comes first: its session, its policy, what was said there, what was not continued, what is new. */
+function nearness(
+  { session, policy, question, earlierAnswers, continuedBy, sequence }: Candidate,
+  request: Asking,
+  asked: { readonly question: string; readonly earlier: readonly string[] },
+): readonly number[] {
+  return [
+    request.sessions.includes(session),
+    policy === request.policy,
+    asked.question !== '' && question === asked.question,
+    equalEarlierAnswers(asked.earlier, earlierAnswers),
+    continuedBy === '' || continuedBy === request.turn,
+    sequence,
+  ].map(Number);
+}
+
+/** The first of equals. */
+function nearest(a: Near, b: Near): Near {
+  const at = a.nearness.findIndex((value, index) => value !== b.nearness[index]);
+  return (a.nearness[at] ?? 0) >= (b.nearness[at] ?? 0) ? a : b;
+}
+
+interface Near {
+  readonly candidate: Candidate;
+  readonly nearness: readonly number[];
+}
+
+/** A request that looks for its parent. */
+export interface Asking extends Pick<TurnOpened, 'turn' | 'policy' | 'answerKeys' | 'questionKeys'> {
+  /** Of a declared session: by its name, and the one that its name leads to since. Without one: none. */
+  readonly sessions: readonly string[];
 }
 
 /** The link of a request to its parent. */
@@ -88,24 +110,27 @@ export function linkTo(turn: string, parent: string, answerIndex: number, contin
 }
 
 /**
- * The latest answer in the request that is ours names the parent. Ties: the same said before it, then more equal earlier
- * answers, then not yet continued, then the newest.
+ * The latest answer in the request that is ours names the parent. Where several turns gave it, as several attempts at one task do: those
+ * of the declared session, then those of the policy that is asked, then the same said before it, more equal earlier answers, not yet
+ * continued, the newest.
  *
- * @param request its `answerKeys` are of every assistant message in it, oldest first
+ * @param asking its `answerKeys` are of every assistant message in it, oldest first
  * @param candidatesOf the turns that gave an answer, itself excluded
  */
 export function findParent(
-  { turn, answerKeys, questionKeys }: Pick<TurnOpened, 'turn' | 'answerKeys' | 'questionKeys'>,
+  asking: Asking,
   candidatesOf: (answerKey: string) => readonly Candidate[],
 ): ParentLink | undefined {
+  const { turn, answerKeys, questionKeys } = asking;
   for (let index = answerKeys.length - 1; index >= 0; index -= 1) {
-    const candidates = candidatesOf(answerKeys[index] ?? '').filter((candidate) => candidate.turn !== turn);
-    const [first, ...others] = candidates;
-    if (first === undefined) continue;
     const earlier = answerKeys.slice(0, index);
     const question = questionKeys.at(index - answerKeys.length - 1) ?? '';
-    const best = others.reduce((chosen, candidate) => better(chosen, candidate, question, earlier), first);
-    return linkTo(turn, best.turn, index, best.continuedBy);
+    const [first, ...others] = candidatesOf(answerKeys[index] ?? '')
+      .filter((candidate) => candidate.turn !== turn)
+      .map((candidate) => ({ candidate, nearness: nearness(candidate, asking, { question, earlier }) }));
+    if (first === undefined) continue;
+    const { candidate } = others.reduce(nearest, first);
+    return linkTo(turn, candidate.turn, index, candidate.continuedBy);
   }
   return undefined;
 }

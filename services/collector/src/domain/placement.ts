@@ -85,7 +85,8 @@ export function placementOf(
   const session = wanted === '' || isClosed ? begun : wanted;
   const newest = answerKeys.at(-1);
   const waits = newest !== undefined && (parent === undefined || couldBeNewer(request, link));
-  const inSession = declaredSession === '' ? [] : [answerInSession(provisionalSession)];
+  // Answers come under the session that their turns are in, which after an end is another one.
+  const inSession = declaredSession === '' ? [] : [...new Set([provisionalSession, session])].map(answerInSession);
   return {
     entry: {
       tenant,

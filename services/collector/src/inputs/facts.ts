@@ -1,10 +1,11 @@
 // Facts that the collector takes: requests that opened, answers that completed, turns that are withheld, sessions that a client ended.
-import type { FactHandler, StoredFact } from '@backtalk/kit';
+import { asBacktalkError, type FactHandler, type StoredFact } from '@backtalk/kit';
 import { SessionClosed_Reason } from '@backtalk/proto/facts';
 import { beganAfter } from '../domain/parent.js';
 import { answerInSession } from '../domain/placement.js';
-import { linkTurn, type AnswersTaken, type LinkParts } from './link-turn.js';
+import { isGone, linkTurn, type AnswersTaken, type LinkParts } from './link-turn.js';
 import { collectorErrors } from '../errors.js';
+import type { Owner } from '../outputs/turn-index.js';
 import { closeSession, type InTurn } from './sessions.js';
 
 /** What lies in a gateway's spool comes later than its end; what is not there by then, seconds later, is not waited for. */
@@ -23,16 +24,16 @@ interface Taken {
 export function collectorHandlers(parts: LinkParts, inTurn: InTurn, { answersTaken, turnsTaken }: Taken): Handlers {
   return {
     turnOpened: (fact) => inTurn(() => linkTurn(parts, fact, answersTaken)),
-    turnCompleted: (fact) => inTurn(() => takeCompleted(parts, fact)),
+    turnCompleted: (fact, { deliveries }) => inTurn(() => takeCompleted(parts, fact, deliveries)),
     turnWithheld: ({ message }) => parts.log.keepRefusal(message),
     sessionEnded: ({ message, trace, sequence }, { deliveries }) =>
       inTurn(async () => {
+        // Requests and answers come through other consumers, and what is closed is closed once.
+        if (!(await turnsTaken(sequence))) throw collectorErrors.answersBehind({ turn: message.turn });
         // The session that the turn is in: after an end, its client's name leads to a new one.
         const entry = message.turn === '' ? undefined : await parts.index.turn(message.turn);
         const done = { reason: SessionClosed_Reason.REASON_DONE, trace };
         if (message.outcome !== undefined) {
-          // Requests and answers come through other consumers, and what is closed is closed once.
-          if (!(await turnsTaken(sequence))) throw collectorErrors.answersBehind({ turn: message.turn });
           const isPlaced = entry?.consent !== undefined && entry.completedSequence > 0;
           if (!isPlaced && deliveries < placedDeliveriesMax) throw collectorErrors.turnMissing({ turn: message.turn });
           const { outcome, session } = message;
@@ -44,9 +45,12 @@ export function collectorHandlers(parts: LinkParts, inTurn: InTurn, { answersTak
   };
 }
 
-/** Puts the answer into the index, then links the requests that waited for it. */
-async function takeCompleted(parts: LinkParts, fact: StoredFact<'turnCompleted'>): Promise<void> {
-  const { index, log } = parts;
+/** What a waiting request builds on may lie in a spool; what is not there by then, seconds later, its own delivery tells. */
+const waitingDeliveriesMax = 4;
+
+/** Puts the answer into the index, then links the requests that waited for it. What one of them lacks keeps neither the answer nor the others. */
+async function takeCompleted(parts: LinkParts, fact: StoredFact<'turnCompleted'>, deliveries: number): Promise<void> {
+  const { index } = parts;
   const { message, sequence, timeMs } = fact;
   const { turn, tenant, user, policy, answerKey } = message;
   const known = (await index.turn(turn))?.session ?? '';
@@ -57,11 +61,18 @@ async function takeCompleted(parts: LinkParts, fact: StoredFact<'turnCompleted'>
     await index.addSessionAnswer(session, turn, sequence);
   }
   if (answerKey !== '') await index.addAnswer(message, answerKey, turn, sequence);
+  const failures: Error[] = [];
   for (const awaited of [answerKey, answerInSession(session)])
     for (const waiting of await index.waiting(message, awaited)) {
       if (beganAfter(turn, waiting)) continue;
-      const opened = await log.opened(message, waiting);
-      if (opened !== undefined) await linkTurn(parts, opened);
+      await linkWaiting(parts, message, waiting).catch((error: unknown) => failures.push(asBacktalkError(error)));
       if ((await index.turn(waiting))?.parent !== '') await index.stopWaiting(message, awaited, waiting);
     }
+  const [failure] = failures.filter((error) => deliveries < waitingDeliveriesMax || !isGone(error));
+  if (failure !== undefined) throw failure;
+}
+
+async function linkWaiting(parts: LinkParts, owner: Owner, waiting: string): Promise<void> {
+  const opened = await parts.log.opened(owner, waiting);
+  if (opened !== undefined) await linkTurn(parts, opened);
 }

@@ -44,7 +44,8 @@ export async function linkTurn(
   const { message: request, sequence, timeMs } = opened;
   const reader = log.around(opened);
   const isAhead = isAheadOfLog(request, await index.turn(request.provisionalParent));
-  const link = isAhead ? undefined : await findLink(index, reader, opened);
+  const sessions = await declaredSessions(index, request);
+  const link = isAhead ? undefined : await findLink(index, reader, opened, sessions);
   if (!isAhead && couldBeNewer(request, link) && !(await taken(sequence)))
     throw collectorErrors.answersBehind({ turn: request.turn });
   const parent = link && (await index.turn(link.turn));
@@ -87,10 +88,10 @@ async function candidatesFor(index: TurnIndex, reader: RequestReader, request: O
   const candidates = answered.map(async (turn): Promise<Candidate[]> => {
     const entry = await index.turn(turn);
     if (entry === undefined) return [];
-    const { completedSequence: sequence, continuedBy } = entry;
+    const { completedSequence: sequence, continuedBy, session, policy } = entry;
     // Only among several does what was said before it decide.
     const said = answered.length > 1 ? await saidBefore(index, reader, entry) : { earlierAnswers: [], question: '' };
-    return [{ turn, ...said, sequence, continuedBy }];
+    return [{ turn, session, policy, ...said, sequence, continuedBy }];
   });
   return (await Promise.all(candidates)).flat();
 }
@@ -109,9 +110,24 @@ async function saidBefore(
   return read;
 }
 
+/** The sessions that a client's own name stands for, the newest first: after an end it leads to another one. None without a name. */
+async function declaredSessions(
+  index: TurnIndex,
+  { declaredSession, provisionalSession }: OpenedTurn['message'],
+): Promise<string[]> {
+  if (declaredSession === '') return [];
+  const successor = await index.successor(provisionalSession);
+  return successor === '' ? [provisionalSession] : [successor, provisionalSession];
+}
+
 /** By the newest of our answers in the request; by its declared session where that leads to a newer one. */
-async function findLink(index: TurnIndex, reader: RequestReader, opened: OpenedTurn): Promise<ParentLink | undefined> {
-  const { turn, answerKeys, declaredSession, provisionalSession } = opened.message;
+async function findLink(
+  index: TurnIndex,
+  reader: RequestReader,
+  opened: OpenedTurn,
+  sessions: readonly string[],
+): Promise<ParentLink | undefined> {
+  const { turn, answerKeys } = opened.message;
   const known = new Map<string, Candidate[]>();
   for (const key of newestKeys(answerKeys)) {
     const candidates = await candidatesFor(index, reader, opened.message, key);
@@ -119,12 +135,13 @@ async function findLink(index: TurnIndex, reader: RequestReader, opened: OpenedT
     // The newest answer that is known decides.
     if (candidates.length > 0) break;
   }
-  const byAnswer = findParent(opened.message, (key) => known.get(key) ?? []);
+  const byAnswer = findParent({ ...opened.message, sessions }, (key) => known.get(key) ?? []);
   const found = byAnswer?.answerIndex ?? -1;
-  if (declaredSession === '' || found === answerKeys.length - 1) return byAnswer;
+  if (sessions.length === 0 || found === answerKeys.length - 1) return byAnswer;
   // Some clients change the words of our answers before they send them back.
   const said = textsOf(await reader.messages(opened));
-  for (const earlier of await index.sessionAnswers(provisionalSession)) {
+  const answers = await Promise.all(sessions.map((session) => index.sessionAnswers(session)));
+  for (const earlier of new Set(answers.flat())) {
     const entry = earlier === turn ? undefined : await index.turn(earlier);
     // As many answers as the request holds: it goes on from another one.
     if (entry === undefined || (entry.earlierAnswers ?? []).length >= answerKeys.length) continue;
@@ -198,13 +215,18 @@ export async function relinkTurn(parts: LinkParts, owner: Owner, turn: string): 
   });
 }
 
+/** Whether what was needed has left the log, or cannot be read. */
+export function isGone(thrown: unknown): boolean {
+  const error = asBacktalkError(thrown);
+  return error.retry === 'never' || goneForGood.has(error.code);
+}
+
 /** Nothing where what is needed has left the log, or cannot be read. */
 export async function unlessGone<T>(read: () => Promise<T>): Promise<T | undefined> {
   try {
     return await read();
   } catch (thrown) {
-    const error = asBacktalkError(thrown);
-    if (error.retry !== 'never' && !goneForGood.has(error.code)) throw error;
+    if (!isGone(thrown)) throw thrown;
     return undefined;
   }
 }

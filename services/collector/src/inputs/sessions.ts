@@ -82,11 +82,16 @@ export class IdleSessions {
   private async look(): Promise<void> {
     const { index, log, events } = this.parts;
     try {
-      const idle = await this.inTurn(async () => index.idleSince((await log.nowMs()) - this.options.idleMs, batchMax));
-      for (const session of idle)
-        await this.inTurn(() =>
-          closeSession(this.parts, session, { reason: SessionClosed_Reason.REASON_IDLE, trace: newTrace() }),
+      for (let looked = batchMax; looked === batchMax && this.cancel !== undefined;) {
+        const idle = await this.inTurn(async () =>
+          index.idleSince((await log.nowMs()) - this.options.idleMs, batchMax),
         );
+        for (const session of idle)
+          await this.inTurn(() =>
+            closeSession(this.parts, session, { reason: SessionClosed_Reason.REASON_IDLE, trace: newTrace() }),
+          );
+        looked = idle.length;
+      }
       events.openSessions(await index.openSessions());
     } catch (thrown) {
       const error = asBacktalkError(thrown);

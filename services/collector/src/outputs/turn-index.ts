@@ -161,9 +161,14 @@ export class TurnIndex {
     await this.putInSession(session, { noted: atMs });
   }
 
-  /** The session that goes by the name of a closed one; empty where none does, or it is over, too. */
+  /** The newest session that goes by the name of a closed one; empty where none does. */
+  async successor(session: string): Promise<string> {
+    return (await this.guarded(this.redis.hget(sessionKey(session), 'successor'))) ?? '';
+  }
+
+  /** As `successor`, empty where that one is over, too. */
   async openSuccessor(session: string): Promise<string> {
-    const successor = (await this.guarded(this.redis.hget(sessionKey(session), 'successor'))) ?? '';
+    const successor = await this.successor(session);
     return successor === '' || (await this.isClosed(successor)) ? '' : successor;
   }
 
