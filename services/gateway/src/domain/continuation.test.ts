@@ -5,6 +5,7 @@ function turn(name: string, earlier: readonly string[] = [], question = ''): Rem
   return {
     turn: name,
     session: `s-${name}`,
+    policy: 'backtalk',
     train: true,
     earlier,
     question,
@@ -19,7 +20,7 @@ function parent(
 ): string | undefined {
   const looked = keysToLookUp(keys);
   return likelyParent(
-    { answerKeys: keys, questionKeys },
+    { policy: 'backtalk', session: undefined, answerKeys: keys, questionKeys },
     looked,
     looked.map((key) => known[key] ?? []),
   )?.turn;
@@ -53,6 +54,22 @@ describe('likelyParent', () => {
     expect(parent(['b', 'ok'], known, ['', '', ''])).toBe('older');
     // Of long conversations only the newest questions are there.
     expect(parent(['c', 'd', 'a', 'ok'], known, ['same', 'now'])).toBe('asked');
+  });
+
+  it('prefers, of turns with the same answer, one of the declared session, then one of the policy that is asked', () => {
+    const asked = { question: 'same', earlier: ['a'] };
+    const declared = { ...turn('declared'), policy: 'ben' };
+    const near = turn('near');
+    const newest = { ...turn('newest'), ...asked, policy: 'ben' };
+    const from = (session: string | undefined) =>
+      likelyParent(
+        { policy: 'backtalk', session, answerKeys: ['a', 'ok'], questionKeys: ['first', 'same', 'now'] },
+        ['ok'],
+        [[newest, near, declared]],
+      )?.turn;
+    expect(from('s-declared')).toBe('declared');
+    expect(from('another')).toBe('near');
+    expect(from(undefined)).toBe('near');
   });
 
   it('looks only at the last answers', () => {

@@ -1,12 +1,14 @@
 // Which earlier turn does this request seem to continue?
 //
 // In: the answer and question keys of the request, and what is remembered of the turns that gave those answers. Out: the
-// likely parent, or none. The newest answer that is known decides; among turns that gave the same answer, the one that was
-// asked the same, then the one with more equal earlier answers, then the newest. The collector decides for good. Pure.
+// likely parent, or none. The newest answer that is known decides; among turns that gave the same answer, one of the declared
+// session, then of the policy that is asked, then the one that was asked the same, then the one with more equal earlier answers, then
+// the newest. The collector decides for good. Pure.
 
 export interface RememberedTurn {
   readonly turn: string;
   readonly session: string;
+  readonly policy: string;
   readonly train: boolean;
   /** Keys of the answers before this one, oldest first, at most `earlierKeysMax`. */
   readonly earlier: readonly string[];
@@ -25,6 +27,8 @@ export interface RememberedConversation {
 }
 
 const earlierKeysMax = 8;
+/** Than all earlier answers can be equal. */
+const more = earlierKeysMax + 1;
 /** Older answers than these are not looked up: an agent that cut its history so far has begun something new. */
 export const lookedUpKeysMax = 4;
 
@@ -34,7 +38,11 @@ export function keysToLookUp(answerKeys: readonly string[]): string[] {
   return [...new Set(said.slice(-lookedUpKeysMax).reverse())];
 }
 
+/** A request that looks for its parent. */
 export interface RequestKeys {
+  readonly policy: string;
+  /** Of a client's own name; undefined where it gave none. */
+  readonly session: string | undefined;
   readonly answerKeys: readonly string[];
   /** Of what was said before the newest of those answers, and, last, at the end. */
   readonly questionKeys: readonly string[];
@@ -42,7 +50,7 @@ export interface RequestKeys {
 
 /** `remembered[i]` belongs to `looked[i]` of `keysToLookUp`, newest turn first. */
 export function likelyParent(
-  { answerKeys, questionKeys }: RequestKeys,
+  { policy, session, answerKeys, questionKeys }: RequestKeys,
   looked: readonly string[],
   remembered: readonly (readonly RememberedTurn[])[],
 ): RememberedTurn | undefined {
@@ -52,14 +60,13 @@ export function likelyParent(
     const at = answerKeys.lastIndexOf(key);
     const before = answerKeys.slice(0, at);
     const question = questionKeys.at(at - answerKeys.length - 1) ?? '';
-    let found: RememberedTurn | undefined;
-    let foundEqual = -1;
-    for (const candidate of candidates) {
-      const isAskedSame = question !== '' && candidate.question === question;
-      const equal = equalFromTheEnd(candidate.earlier, before) + (isAskedSame ? earlierKeysMax + 1 : 0);
-      if (equal > foundEqual) [found, foundEqual] = [candidate, equal];
-    }
-    return found;
+    const nearness = (candidate: RememberedTurn): number =>
+      4 * more * Number(candidate.session === session) +
+      2 * more * Number(candidate.policy === policy) +
+      more * Number(question !== '' && candidate.question === question) +
+      equalFromTheEnd(candidate.earlier, before);
+    // Of equals the first.
+    return candidates.reduce((best, other) => (nearness(other) > nearness(best) ? other : best));
   }
   return undefined;
 }

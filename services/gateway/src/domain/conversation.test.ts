@@ -23,7 +23,8 @@ const write = (
   );
 
 function after(written: WrittenConversation): RememberedTurn {
-  return { turn: 'parent', session: 's', train: true, earlier: [], question: '', conversation: written.remembered };
+  const known = { session: 's', policy: 'backtalk', train: true, earlier: [], question: '' };
+  return { turn: 'parent', ...known, conversation: written.remembered };
 }
 
 describe('writeConversation', () => {

@@ -30,6 +30,14 @@ describe('declaredSession', () => {
     expect(declaredSession(headers({ 'x-session-done': word }), sessionInBody({})).done).toBe(true);
   });
 
+  it('reads a name beyond ASCII from a header as from a body, whether its bytes are UTF-8 or Latin-1', () => {
+    const inBody = sessionInBody({ session_id: 'Müller 山' }).session;
+    const bytes = Buffer.from('Müller 山').toString('latin1');
+    const inHeader = (value: string) => declaredSession(headers({ 'x-session-id': value }), sessionInBody({})).session;
+    expect(inHeader(bytes)).toBe(inBody);
+    expect(inHeader('Müller')).toBe('Müller');
+  });
+
   it('refuses names that are no text or far too long', () => {
     expect(() => sessionInBody({ session_id: 5 })).toThrow('session_id');
     expect(() => declaredSession(headers({ 'x-session-id': 'x'.repeat(257) }), sessionInBody({}))).toThrow('256');

@@ -31,14 +31,24 @@ export function sessionInBody(body: JsonObject): DeclaredSession {
 }
 
 export function declaredSession(header: HeaderOf, inBody: DeclaredSession): DeclaredSession {
-  const [session, turnType, done] = [header('x-session-id'), header('x-turn-type'), header('x-session-done')];
-  const group = header('x-group-id');
+  const names = ['x-session-id', 'x-turn-type', 'x-session-done', 'x-group-id'];
+  const [session, turnType, done, group] = names.map((name) => asText(header(name)));
   return {
     session: session === undefined ? inBody.session : named(session, 'session_id'),
     turnType: turnType === undefined ? inBody.turnType : named(turnType, 'turn_type'),
     done: done === undefined ? inBody.done : isYes(done),
     group: group === undefined ? inBody.group : named(group, 'group_id'),
   };
+}
+
+/** Headers are read as Latin-1; those whose bytes are UTF-8 are meant so. */
+function asText(value: string | undefined): string | undefined {
+  if (value === undefined || !/[\u0080-\u00ff]/.test(value)) return value;
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(value, 'latin1'));
+  } catch {
+    return value;
+  }
 }
 
 function isYes(done: unknown): boolean {
@@ -64,7 +74,8 @@ export function groupOfName(secret: string, tenant: string, user: string, name: 
   return `group_${keyedHash(secret, `group\n${tenant}\n${user}\n${name}`, 32)}`;
 }
 
-function named(value: unknown, param: string): string {
+/** A client's own name as it was given, in a request or in a path. */
+export function named(value: unknown, param: string): string {
   if (value === undefined || value === null) return '';
   if (typeof value !== 'string') throw gatewayErrors.invalidParameter({ param, why: 'it must be a string' });
   const name = value.trim();

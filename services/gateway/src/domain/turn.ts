@@ -134,6 +134,7 @@ export function remembered(turn: Turn, conversation: RememberedConversation): Re
   return {
     turn: turn.id,
     session: turn.session,
+    policy: turn.policy,
     train: turn.consent.train,
     earlier: earlierKeys(turn.answerKeys),
     question: turn.questionKeys.at(-1) ?? '',

@@ -122,8 +122,17 @@ describe('a broker that dies under load', () => {
       client.chat.completions.create({ model: 'backtalk', messages: [{ role: 'user', content: noise(400_000) }] });
     for (let asked = 0; asked < 6; asked += 1) await ask();
     expect(await gateway.metric('turns_stored_total{where="nowhere"}')).toBeGreaterThan(0);
+    const question = { role: 'user' as const, content: `Lost. ${noise(400_000)}` };
+    const lost = await client.chat.completions.create({ model: 'backtalk', messages: [question] });
     await around.nats.restart();
     await until(async () => (await gateway.metric('spool_bytes')) === 0);
+    // What goes on from an answer that is nowhere is stored whole.
+    const answer = { role: 'assistant' as const, content: lost.choices[0]?.message.content ?? '' };
+    const messages = [question, answer, { role: 'user' as const, content: 'Shorter.' }];
+    const { id } = await client.chat.completions.create({ model: 'backtalk', messages });
+    await inLog(id);
+    const fact = await around.reader.last('turnOpened', { turn: id });
+    expect(fact?.message).toMatchObject({ provisionalParent: '', conversation: { baseTurn: '', sharedMessages: 0 } });
   });
 });
 

@@ -230,6 +230,15 @@ describe('sessions', () => {
     expect(ended.message.turn).toBe(first.id);
   });
 
+  it('the id that an answer’s header gives names its own session', async () => {
+    const first = await client.chat.completions.create({ model: 'backtalk', messages: hello });
+    const session = first.id.replace('turn_', 'session_');
+    const { response } = await client.chat.completions
+      .create({ model: 'backtalk', messages: hello }, { headers: { 'X-Session-Id': session } })
+      .withResponse();
+    expect(response.headers.get('x-backtalk-session')).toBe(session);
+  });
+
   it('a session inherits a no along the conversation', async () => {
     const first = await client.chat.completions.create(
       { model: 'backtalk', messages: [{ role: 'user', content: 'A secret' }] },

@@ -9,7 +9,14 @@ import { openPolicies, type Caller } from '../domain/caller.js';
 import type { ChatRequest } from '../domain/chat-request.js';
 import { keysToLookUp, likelyParent } from '../domain/continuation.js';
 import { questionKeysOf } from '../domain/question-key.js';
-import { declaredSession, groupOfName, sessionOfName, sessionOfTurn, type HeaderOf } from '../domain/session-name.js';
+import {
+  declaredSession,
+  groupOfName,
+  sessionOfName,
+  sessionOfTurn,
+  turnOfSession,
+  type HeaderOf,
+} from '../domain/session-name.js';
 import type { Turn } from '../domain/turn.js';
 import { consentOf } from '../domain/trainability.js';
 import { chooseVersion, namedModel, type NamedModel } from '../domain/version-choice.js';
@@ -34,14 +41,17 @@ export async function openTurn(
   const declared = declaredSession(header, request.session);
   const answerKeys = answerKeysOf(caller.answerSecret, request.answers);
   const looked = keysToLookUp(answerKeys);
-  const named =
-    declared.session === '' ? undefined : sessionOfName(parts.config.hashSecret, tenant, user, declared.session);
+  const named = declared.session === '' ? undefined : await sessionNamed(parts, caller, declared.session);
   const recalled = await parts.turns.index.recall(
     looked,
     named === undefined ? undefined : { tenant, user, session: named },
   );
   const questionKeys = questionKeysOf(caller.answerSecret, request.questions);
-  const parent = likelyParent({ answerKeys, questionKeys }, looked, recalled.turns);
+  const parent = likelyParent(
+    { policy: model.policy, session: named, answerKeys, questionKeys },
+    looked,
+    recalled.turns,
+  );
   const id = newTurnId();
   const session = named ?? parent?.session ?? sessionOfTurn(id);
   const turn: Turn = {
@@ -67,6 +77,12 @@ export async function openTurn(
     shown: undefined,
   };
   return { turn, model, followsNo: recalled.session?.train === false };
+}
+
+/** The id that an answer's header gave, as it is; any other name is the client's own. */
+async function sessionNamed({ config, turns }: Parts, { tenant, user }: Caller, name: string): Promise<string> {
+  const isOurs = turnOfSession(name) !== undefined && (await turns.index.session({ tenant, user, session: name }));
+  return isOurs ? name : sessionOfName(config.hashSecret, tenant, user, name);
 }
 
 /** Also asked when an engine did not know the version that the routes had named. */

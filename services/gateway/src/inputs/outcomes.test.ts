@@ -108,7 +108,7 @@ describe('an attempt at a task', () => {
     expect(await outcome('silent', { score: 1 })).toMatchObject({ status: 409 });
   });
 
-  it('an outcome is its own person’s to give', async () => {
+  it('an outcome is its own person’s to give, and so is the session', async () => {
     const path = around.directory.join('keys.json');
     const keys = ['ann', 'ben'].map((user) => ({
       tenant: 'acme',
@@ -119,13 +119,17 @@ describe('an attempt at a task', () => {
     await writeFile(path, JSON.stringify({ keys }));
     const keyed = await startGateway(around, { BACKTALK_KEYS_FILE: path });
     await ready(keyed);
-    const ann = new OpenAI({ baseURL: keyed.url, apiKey: 'ann', maxRetries: 0 });
+    const [ann, ben] = ['ann', 'ben'].map((apiKey) => new OpenAI({ baseURL: keyed.url, apiKey, maxRetries: 0 }));
+    if (ann === undefined || ben === undefined) return expect.unreachable();
     const { id } = await ann.chat.completions.create({ model: 'backtalk', messages: hello });
     await opened(id);
     const session = id.replace('turn_', 'session_');
     const given = (key: string) => outcome(session, { score: 1 }, { url: keyed.url, key });
     expect(await given('ben')).toMatchObject({ status: 404 });
     expect(await given('ann')).toMatchObject({ status: 200, body: { repeated: false } });
+    const named = { headers: { 'X-Session-Id': session } };
+    const bens = await ben.chat.completions.create({ model: 'backtalk', messages: hello }, named).withResponse();
+    expect(bens.response.headers.get('x-backtalk-session')).not.toBe(session);
     await keyed.gateway.stop();
   });
 

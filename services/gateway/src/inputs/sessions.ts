@@ -10,7 +10,7 @@ import type { Caller } from '../domain/caller.js';
 import { parseJson } from '../domain/json-body.js';
 import { factBytesLeast } from '../domain/log-bytes.js';
 import { readOutcome } from '../domain/outcome.js';
-import { sessionOfName, sessionOfTurn, turnOfSession } from '../domain/session-name.js';
+import { named, sessionOfName, sessionOfTurn, turnOfSession } from '../domain/session-name.js';
 import { admitted, type Admission } from './admit.js';
 import { sendJson, traceOf } from './answer.js';
 import { refusePastShare } from './log-share.js';
@@ -73,7 +73,7 @@ function isSame(ended: SessionEnded | undefined, { score, attempts }: Outcome): 
 
 async function knownSession(parts: Parts, caller: Caller, id: unknown): Promise<KnownSession> {
   refusePastShare(parts.access.shares, caller);
-  const known = typeof id === 'string' ? await find(parts, caller, id) : undefined;
+  const known = typeof id === 'string' ? await find(parts, caller, named(id, 'id')) : undefined;
   if (known === undefined) throw gatewayErrors.unknownSession();
   return known;
 }

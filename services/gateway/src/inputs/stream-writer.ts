@@ -37,11 +37,18 @@ export class StreamWriter {
   drained(): Promise<void> {
     return new Promise((resolve, reject) => {
       const response = this.response;
-      const cancel = this.clock.timer(this.waitMs, () => {
-        settle();
-        response.destroy();
-        reject(gatewayErrors.readerTooSlow());
-      });
+      let read = readOf(response);
+      let cancel = (): void => undefined;
+      const wait = (): void => {
+        cancel = this.clock.timer(this.waitMs, () => {
+          const before = read;
+          read = readOf(response);
+          if (read > before) return wait();
+          settle();
+          response.destroy();
+          reject(gatewayErrors.readerTooSlow());
+        });
+      };
       const onDrain = (): void => {
         settle();
         resolve();
@@ -57,8 +64,14 @@ export class StreamWriter {
       };
       response.on('drain', onDrain);
       response.on('close', onClose);
+      wait();
     });
   }
+}
+
+/** Bytes that the system has taken for the client: no more than fit into its buffers beyond those that were read. */
+function readOf({ socket }: ServerResponse): number {
+  return socket === null ? 0 : socket.bytesWritten - socket.writableLength;
 }
 
 /**

@@ -17,6 +17,9 @@ import type { Parts } from './parts.js';
 /** Failures that are the client's own doing. */
 const clientsDoing = new Set(['client_gone', 'reader_too_slow', 'request_aborted']);
 
+/** Of a conversation that is not in the log. */
+const nothingShared = { messages: 0, digest: '', depth: 0 };
+
 interface Written {
   readonly open: OpenTurn;
   readonly conversation: WrittenConversation;
@@ -68,14 +71,10 @@ export class TurnRecord {
       const session = sessionOfTurn(turn.id);
       if (session !== turn.session) facts.push(store.fact('sessionEnded', { ...ended, session }, trace));
     }
-    const [where] = await Promise.all([
-      store.complete(open, facts),
-      index.remember(completed.answerKey, remembered(turn, conversation.remembered), {
-        tenant,
-        user,
-        session: turn.session,
-      }),
-    ]);
+    const where = await store.complete(open, facts);
+    // Of what is nowhere, nothing is stored as a difference, and nothing can go on from it.
+    const [key, kept] = where === 'nowhere' ? ['', nothingShared] : [completed.answerKey, conversation.remembered];
+    await index.remember(key, remembered(turn, kept), { tenant, user, session: turn.session });
     // Of an attempt, each turn is judged once more when its outcome is known.
     const ends = factBytesLeast * (facts.length - 1 + (turn.group === '' ? 0 : 1));
     access.shares.add(turn.caller, bytes + completedBytes(completed) + ends);
@@ -87,7 +86,6 @@ export class TurnRecord {
     const { tenant, user } = turn.caller;
     this.parts.events.turnCapped(this.exchange.fullShare ?? 'tenant');
     if (turn.consent.train) return;
-    const nothing = { messages: 0, digest: '', depth: 0 };
     const { store } = this.parts.turns;
     const { refusals, shares } = this.parts.access;
     if (refusals.isNew(turn, this.exchange.followsNo)) {
@@ -97,7 +95,7 @@ export class TurnRecord {
       refusals.add(turn);
       shares.add(turn.caller, factBytesLeast);
     }
-    await this.parts.turns.index.remember('', remembered(turn, nothing), { tenant, user, session: turn.session });
+    await this.parts.turns.index.remember('', remembered(turn, nothingShared), { tenant, user, session: turn.session });
   }
 
   /** Records an answer that did not come to its end. Its client knows, or is gone: this goes on in the background. */

@@ -20,6 +20,7 @@ interface Recalled {
 const rememberedTurn = z.object({
   turn: z.string(),
   session: z.string(),
+  policy: z.string().default(''),
   train: z.boolean(),
   earlier: z.array(z.string()),
   question: z.string().default(''),

@@ -56,6 +56,13 @@ describe('Spool', () => {
     expect(await drained(spool)).toEqual(['a', 'b']);
   });
 
+  it('gives the number of a segment that was set aside to no other', async () => {
+    await mkdir(path(), { recursive: true });
+    await writeFile(join(path(), '000000000007.spool.bad'), 'torn');
+    await (await open()).append([record('a')]);
+    expect(await readdir(path())).toEqual(['000000000007.spool.bad', '000000000008.spool']);
+  });
+
   it('takes what comes while it is drained, without mixing it in', async () => {
     const spool = await open();
     await spool.append([record('a')]);

@@ -63,13 +63,16 @@ export class Spool {
     const spool = new Spool(options);
     options.events.spoolBound(options.bytesMax);
     await mkdir(options.directory, { recursive: true });
-    for (const name of (await readdir(options.directory)).filter((file) => file.endsWith(extension)).sort()) {
+    const names = (await readdir(options.directory)).sort();
+    // A number is used once, also where its segment was set aside.
+    const numbers = names.map((name) => Number.parseInt(name, 10)).filter((number) => !Number.isNaN(number));
+    spool.nextNumber = Math.max(0, ...numbers) + 1;
+    for (const name of names.filter((file) => file.endsWith(extension))) {
       const path = join(options.directory, name);
       const { size } = await stat(path);
       if (size === 0) await rm(path, { force: true });
       if (size === 0) continue;
       spool.closed.push({ path, bytes: size });
-      spool.nextNumber = Math.max(spool.nextNumber, Number.parseInt(name, 10) + 1);
       spool.grow(size);
     }
     return spool;
