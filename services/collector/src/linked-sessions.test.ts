@@ -100,6 +100,16 @@ it('a reworded answer is recognised in the session that a name leads to after it
   expect(await until(continuedBy('c'))).toBe(idOf('d'));
 });
 
+it('a request that ends with words of its client’s own is linked to an answer that comes into the log after it', async () => {
+  await open('a');
+  const begun = { role: 'assistant', content: 'Because' };
+  const messages = [ask, answer, reply, begun];
+  await open('b', { messages, answerKeys: ['ka', 'begun'], parent: idOf('a') });
+  await rig.untilTaken();
+  await complete('a', 'ka');
+  expect(await until(continuedBy('a'))).toBe(idOf('b'));
+});
+
 it('all sessions that are idle are closed in one look', async () => {
   const idle = Array.from({ length: 250 }, (_, at) => `session_${String(at)}`);
   const index = {

@@ -43,6 +43,11 @@ export function answerInSession(session: string): string {
   return session === '' ? '' : `session ${session}`;
 }
 
+/** The name under which a request waits for the answer of the turn that its gateway took for its parent. */
+export function answerOfTurn(turn: string): string {
+  return `turn ${turn}`;
+}
+
 /** True when the gateway saw an answer whose completion is not in the log yet: it lies in a spool. */
 export function isAheadOfLog(request: TurnOpened, provisionalParent: TurnEntry | undefined): boolean {
   return request.provisionalParent !== '' && (provisionalParent?.completedSequence ?? 0) === 0;
@@ -70,6 +75,8 @@ interface Circumstances {
   readonly isClosed: boolean;
   /** The one that a request began before, after that end; empty for none. */
   readonly successor?: string;
+  /** Whether the answer of its provisional parent is not in the log yet. */
+  readonly isAhead?: boolean;
   readonly consent: Consent;
 }
 
@@ -77,9 +84,9 @@ export function placementOf(
   request: TurnOpened,
   link: ParentLink | undefined,
   parent: TurnEntry | undefined,
-  { isClosed, successor = '', consent }: Circumstances,
+  { isClosed, successor = '', isAhead = false, consent }: Circumstances,
 ): Placement {
-  const { tenant, user, policy, answerKeys, declaredSession, provisionalSession } = request;
+  const { tenant, user, policy, answerKeys, declaredSession, provisionalSession, provisionalParent } = request;
   const wanted = wantedSession(request, parent);
   const begun = successor === '' ? `session_${request.turn.replace(/^turn_/, '')}` : successor;
   const session = wanted === '' || isClosed ? begun : wanted;
@@ -97,7 +104,8 @@ export function placementOf(
       consent: trainsBy(consent),
       ...saidBeforeAnswer(request),
     },
-    waitsFor: waits ? [newest, ...inSession] : [],
+    // The newest answer may be a client's own, begun for the model to go on from.
+    waitsFor: waits ? [newest, ...inSession, ...(isAhead ? [answerOfTurn(provisionalParent)] : [])] : [],
   };
 }
 

@@ -2,7 +2,7 @@
 import { asBacktalkError, type FactHandler, type StoredFact } from '@backtalk/kit';
 import { SessionClosed_Reason } from '@backtalk/proto/facts';
 import { beganAfter } from '../domain/parent.js';
-import { answerInSession } from '../domain/placement.js';
+import { answerInSession, answerOfTurn } from '../domain/placement.js';
 import { isGone, linkTurn, type AnswersTaken, type LinkParts } from './link-turn.js';
 import { collectorErrors } from '../errors.js';
 import type { Owner } from '../outputs/turn-index.js';
@@ -62,7 +62,7 @@ async function takeCompleted(parts: LinkParts, fact: StoredFact<'turnCompleted'>
   }
   if (answerKey !== '') await index.addAnswer(message, answerKey, turn, sequence);
   const failures: Error[] = [];
-  for (const awaited of [answerKey, answerInSession(session)])
+  for (const awaited of [answerKey, answerInSession(session), answerOfTurn(turn)])
     for (const waiting of await index.waiting(message, awaited)) {
       if (beganAfter(turn, waiting)) continue;
       await linkWaiting(parts, message, waiting).catch((error: unknown) => failures.push(asBacktalkError(error)));

@@ -55,7 +55,7 @@ export async function linkTurn(
   // A client's own name leads to one session after another.
   const isNamed = isClosed && request.declaredSession !== '';
   const successor = isNamed ? await index.openSuccessor(wanted) : '';
-  const { entry, waitsFor } = placementOf(request, link, parent, { isClosed, successor, consent });
+  const { entry, waitsFor } = placementOf(request, link, parent, { isClosed, successor, isAhead, consent });
   if (isNamed) await index.putSuccessor(wanted, entry.session);
   await keepConsent(parts, opened, entry.session, consent);
   for (const awaited of waitsFor) await index.wait(request, awaited, request.turn);
