@@ -63,8 +63,8 @@ export const trainerErrors = defineErrors('trainer', {
   rankChanged: {
     code: 'rank_changed',
     retry: 'stop',
-    message: (p: { version: string; rank: number; configured: number }) =>
-      `${p.version} has LoRA rank ${p.rank}, but the recipe's loraRank is ${p.configured}; set it back, or start a new policy.`,
+    message: (p: { version: string; name: string; trained: number; configured: number }) =>
+      `${p.version} was trained with ${p.name} ${p.trained}, but the recipe's is ${p.configured}; set it back, or start a new policy.`,
   },
   neverTrained: {
     code: 'never_trained',

@@ -340,19 +340,22 @@ describe('what cannot be', () => {
     expect(batch?.settled).toMatchObject([{ turn: 'lost', reason: 'missing' }]);
   });
 
-  it('another LoRA rank than the parent’s stops the trainer before a batch is closed', async () => {
-    await rigWith();
-    const first = await rig.startTrainer();
-    await rig.correct(2, { name: 'first' });
-    await rig.untilVersions(1);
-    await rig.stage('backtalk-v1', WeightsStaged_Stage.STAGE_STABLE);
-    await rig.stopTrainer(first);
-    await rig.startTrainer('two', { BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=2,loraRank=16' });
-    await rig.correct(2, { name: 'second' });
-    await until(() => rig.failures.length > 0);
-    expect(rig.failures).toMatchObject([{ code: 'rank_changed', retry: 'stop' }]);
-    expect(await rig.batches()).toHaveLength(1);
-  });
+  it.each(['loraRank', 'loraAlpha'])(
+    'another %s than the parent’s stops the trainer before a batch is closed',
+    async (name) => {
+      await rigWith();
+      const first = await rig.startTrainer();
+      await rig.correct(2, { name: 'first' });
+      await rig.untilVersions(1);
+      await rig.stage('backtalk-v1', WeightsStaged_Stage.STAGE_STABLE);
+      await rig.stopTrainer(first);
+      await rig.startTrainer('two', { BACKTALK_RECIPE_SET: `effective=2,effectiveMin=2,${name}=24` });
+      await rig.correct(2, { name: 'second' });
+      await until(() => rig.failures.length > 0);
+      expect(rig.failures).toMatchObject([{ code: 'rank_changed', retry: 'stop' }]);
+      expect(await rig.batches()).toHaveLength(1);
+    },
+  );
 });
 
 describe('files of old versions', () => {

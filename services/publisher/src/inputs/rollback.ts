@@ -98,10 +98,10 @@ async function stepBackFrom(parts: ReleaseParts, from: string, why: string, { to
   }
 }
 
-/** Nothing is burned where no engine could answer with it: its files may be gone. */
+/** Nothing is burned where no engine that serves could answer with it: its files may be gone. */
 async function makeReady({ chain, loaders, policy }: ReleaseParts, version: string): Promise<void> {
   if (version === baseVersion(policy)) return;
-  const engines = loaders.ready();
+  const engines = loaders.ready().filter(({ engine: { pools } }) => pools.includes('serving'));
   const lacking = engines.filter(({ engine }) => !engine.versions.includes(version));
   if (lacking.length === 0) return;
   const manifestDigest = chain.state.digests.get(version) ?? '';

@@ -99,9 +99,11 @@ describe('the report of a step', () => {
 });
 
 describe('what costs a batch a try', () => {
-  it('a training service that is away, or not set up for the recipe or the parent, costs no batch a try', () => {
+  it('a training service that is away, or not set up for the recipe or the parent, and a store that takes nothing, cost no batch a try', () => {
     const codes = ['service_unavailable', 'recipe_not_honoured', 'parent_elsewhere'];
     expect(codes.filter(costsATry)).toEqual([]);
+    const ofStores = ['blob_store_full', 'blob_store_failed', 'blob_missing', 'stream_full', 'broker_unavailable'];
+    expect(ofStores.filter(costsATry)).toEqual([]);
     expect(costsATry('service_refused')).toBe(true);
   });
 });

@@ -160,8 +160,15 @@ function takesAStep(batch: BatchClosed): boolean {
 
 /** The training worker's own words for "the same batch would fail again". */
 const inTheData = new Set(['step_not_finite', 'request_invalid']);
-/** What workers, engines and a store that lags say of themselves: it costs a batch no try. */
+/** What workers, engines, the broker and a store that is full or lags say of themselves: it costs a batch no try. */
 const ofOthers = new Set([
+  'blob_missing',
+  'blob_store_absent',
+  'blob_store_failed',
+  'blob_store_full',
+  'blob_store_refused',
+  'broker_unavailable',
+  'stream_full',
   'training_busy',
   'model_unsupported',
   'renderer_away',

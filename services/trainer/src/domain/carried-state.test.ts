@@ -1,10 +1,29 @@
-import { BatchClosed, WeightsTrained } from '@backtalk/proto/facts';
+import { BatchClosed, Lesson_State, WeightsStaged, WeightsStaged_Stage, WeightsTrained } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 
 import { BatchChain } from './batch-chain.js';
 import { carriedState, nextKlBeta } from './carried-state.js';
 import { recipeSchema } from './recipe.js';
 import { VersionLine } from './version-line.js';
+
+it('a step whose version was burned is none that a lesson was taught by', () => {
+  const recipe = recipeSchema.parse({});
+  const [chain, line] = [new BatchChain('backtalk'), new VersionLine('backtalk')];
+  const of = { policy: 'backtalk', version: 'backtalk-v1' };
+  const lessons = [{ id: 'l', state: Lesson_State.STATE_ACTIVE, steps: 4 }];
+  chain.closed(BatchClosed.fromPartial({ ...of, number: 1, samples: [{ turn: 't', lessons: ['l'] }], lessons }), 1);
+  const trained = WeightsTrained.fromPartial({
+    ...of,
+    batch: 1,
+    parent: 'backtalk-v0',
+    report: { samples: [{ turn: 't' }] },
+  });
+  chain.trained(trained, 2);
+  line.trained(trained, 0);
+  expect(carriedState(chain, line, recipe).lessons[0]?.steps).toBe(4 + recipe.optimizerSteps);
+  line.staged(WeightsStaged.fromPartial({ ...of, stage: WeightsStaged_Stage.STAGE_BURNED }), 3);
+  expect(carriedState(chain, line, recipe).lessons[0]?.steps).toBe(4);
+});
 
 describe('the KL weight', () => {
   it('the KL weight is off until the policy drifts beyond the target', () => {

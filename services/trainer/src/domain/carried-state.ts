@@ -34,7 +34,9 @@ export function carriedState(chain: BatchChain, line: VersionsSince, recipe: Rec
   const unread = chain.unreadReport();
   const report = unread?.trained.report;
   const reports = report?.samples ?? [];
-  const stepped = unread === undefined ? last.lessons : afterStep(last.lessons, unread.batch.samples, reports, recipe);
+  // The weights hold nothing of a step whose version was burned.
+  const isTaken = unread !== undefined && !line.isUndone(unread.batch.number);
+  const stepped = isTaken ? afterStep(last.lessons, unread.batch.samples, reports, recipe) : last.lessons;
   return {
     lessons: afterVersions(stepped, line, chain.nextNumber()),
     baselines,

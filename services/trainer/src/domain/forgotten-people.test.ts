@@ -39,12 +39,22 @@ describe('a person who is forgotten', () => {
   });
 
   it('turns of a forgotten person wait no longer, nor turns of others that wait with what they said of them', () => {
+    const bens = { tenant: 't', user: 'ben' };
     const waiting = [
-      candidate({ turn: 'own', ...ada }),
-      candidate({ turn: 'namesake', tenant: 'u', user: 'ada' }),
-      candidate({ turn: 'judged', tenant: 't', user: 'ben', judged: { giver: 'ada' } }),
-      candidate({ turn: 'others', tenant: 't', user: 'ben', judged: { giver: '' } }),
+      { candidate: candidate({ turn: 'own', ...ada }), givers: new Map([[0, '']]) },
+      { candidate: candidate({ turn: 'namesake', tenant: 'u', user: 'ada' }), givers: new Map([[0, 'ada']]) },
+      // What they said first is carried on by what was said after it.
+      {
+        candidate: candidate({ turn: 'judged', ...bens }),
+        givers: new Map([
+          [3, 'ben'],
+          [2, 'ada'],
+          [1, 'ada'],
+          [0, ''],
+        ]),
+      },
+      { candidate: candidate({ turn: 'others', ...bens }), givers: new Map([[1, 'ben']]) },
     ];
-    expect(turnsOfForgotten(waiting, [ada])).toEqual({ own: ['own'], judged: ['judged'] });
+    expect(turnsOfForgotten(waiting, [ada])).toEqual({ own: ['own'], judged: [{ turn: 'judged', from: 1 }] });
   });
 });

@@ -2,8 +2,8 @@
 // the turns that wait is theirs: their own answers, and what they said of another's. Pure.
 import { LessonChanged_Action, type Lesson } from '@backtalk/proto/facts';
 
-import type { Candidate } from './candidate.js';
 import type { StoredChange } from './lesson-changes.js';
+import type { SaidOf } from './pending-turns.js';
 
 export interface Person {
   readonly tenant: string;
@@ -39,15 +39,22 @@ export function figuresWithout<T extends { readonly user: string }>(of: readonly
   return of.filter((one) => !people.some(({ user }) => user === one.user));
 }
 
+interface TurnsOfForgotten {
+  readonly own: readonly string[];
+  /** Of others: the first revision in which they said something, which those after it carry on. */
+  readonly judged: readonly { readonly turn: string; readonly from: number }[];
+}
+
 /** Of the turns that wait: their own, and those of others that wait with what they said of them. */
-export function turnsOfForgotten(
-  waiting: readonly Candidate[],
-  people: readonly Person[],
-): { readonly own: readonly string[]; readonly judged: readonly string[] } {
+export function turnsOfForgotten(waiting: readonly SaidOf[], people: readonly Person[]): TurnsOfForgotten {
   const isAmong = (tenant: string, user: string) =>
     people.some((person) => person.tenant === tenant && person.user === user);
-  const own = waiting.filter(({ tenant, user }) => isAmong(tenant, user));
-  const judged = waiting.filter((one) => !own.includes(one) && isAmong(one.tenant, one.judged.giver));
-  const turns = (candidates: readonly Candidate[]) => candidates.map(({ turn }) => turn);
-  return { own: turns(own), judged: turns(judged) };
+  const isOwn = ({ candidate: { tenant, user } }: SaidOf) => isAmong(tenant, user);
+  const judged = waiting
+    .filter((said) => !isOwn(said))
+    .flatMap(({ candidate: { turn, tenant }, givers }) => {
+      const theirs = [...givers].filter(([, giver]) => isAmong(tenant, giver)).map(([revision]) => revision);
+      return theirs.length === 0 ? [] : [{ turn, from: Math.min(...theirs) }];
+    });
+  return { own: waiting.filter(isOwn).map(({ candidate: { turn } }) => turn), judged };
 }

@@ -7,7 +7,11 @@ import { VersionLine } from './version-line.js';
 
 const manifest = (n: number): WeightsManifest =>
   WeightsManifest.fromPartial({
-    adapter: [{ digest: `adapter${n}` }],
+    adapter: [
+      { name: 'adapter_model.safetensors', digest: `adapter${n}` },
+      // The same file for other policies of the base.
+      { name: 'adapter_config.json', digest: `config${Math.floor(n / 12)}` },
+    ],
     trainingState: [
       { name: 'optimizer.safetensors', digest: `state${n}` },
       { name: 'average.safetensors', digest: 'shared' },
@@ -31,6 +35,7 @@ describe('files of old versions', () => {
   it('files stay for the last ten adapters and the last three optimiser states', () => {
     expect(swept(10).filter((digest) => digest.startsWith('adapter'))).toEqual([]);
     expect(swept(12).filter((digest) => digest.startsWith('adapter'))).toEqual(['adapter1', 'adapter2']);
+    expect(swept(40).filter((digest) => digest.startsWith('config'))).toEqual([]);
     expect(swept(5)).toEqual(['state1', 'state2']);
   });
 

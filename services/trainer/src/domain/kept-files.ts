@@ -52,11 +52,17 @@ export function sweepable(
     const manifest = manifests.get(version);
     if (manifest === undefined) continue;
     const young = trainedAtMs > youngestMs;
-    for (const { digest } of manifest.adapter) (young || keep.adapters.has(version) ? marked : leaving).add(digest);
+    for (const { name, digest } of manifest.adapter)
+      if (isWeights(name)) (young || keep.adapters.has(version) ? marked : leaving).add(digest);
     for (const { name, digest } of manifest.trainingState) {
       // A path of a line, without which a training service cannot go on from there: it starts nothing afresh.
       if (name !== remoteState) (young || keep.states.has(version) ? marked : leaving).add(digest);
     }
   }
   return [...leaving].filter((digest) => !marked.has(digest));
+}
+
+/** The rest is small, and the same file for other policies, too. */
+function isWeights(name: string): boolean {
+  return name.endsWith('.safetensors');
 }

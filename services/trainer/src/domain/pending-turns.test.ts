@@ -26,6 +26,22 @@ describe('turns that wait', () => {
     expect(pending.candidates()).toEqual([]);
   });
 
+  it('pending turns are taken apart at a revision, and say who gave what each was judged by', () => {
+    const pending = new PendingTurns<string>();
+    pending.add(candidate({ turn: 't', revision: 0 }, 5), 'first');
+    pending.add(candidate({ turn: 't', revision: 2, judged: { giver: 'ben' } }, 7), 'third');
+    pending.add(candidate({ turn: 't', revision: 1, judged: { giver: 'ada' } }, 6), 'second');
+    expect(pending.said().map(({ givers }) => [...givers].sort())).toEqual([
+      [
+        [0, ''],
+        [1, 'ada'],
+        [2, 'ben'],
+      ],
+    ]);
+    expect(pending.takeApart('t', 1)).toEqual({ later: ['third', 'second'], earlier: ['first'] });
+    expect(pending.candidates()).toEqual([]);
+  });
+
   it('pending turns count a fact that is delivered twice once', () => {
     const pending = new PendingTurns<string>();
     pending.add(candidate({ turn: 't' }, 5), 'first delivery');

@@ -1,10 +1,22 @@
 // The judged turns that wait, each in its highest revision, with the messages that carry them: each message is handed back once.
 import type { Candidate } from './candidate.js';
 
+interface Carried<M> {
+  readonly message: M;
+  /** Who said what the revision was judged by; empty for nobody in particular. */
+  readonly giver: string;
+}
+
 interface Entry<M> {
   candidate: Candidate;
   /** By revision: a second delivery of one revision replaces the first. */
-  readonly messages: Map<number, M>;
+  readonly messages: Map<number, Carried<M>>;
+}
+
+/** A turn that waits, with who said what of it, by revision. */
+export interface SaidOf {
+  readonly candidate: Candidate;
+  readonly givers: ReadonlyMap<number, string>;
 }
 
 export class PendingTurns<M> {
@@ -14,11 +26,12 @@ export class PendingTurns<M> {
   add(candidate: Candidate, message: M): void {
     const { turn, judged } = candidate;
     const entry = this.byTurn.get(turn);
+    const carried = { message, giver: judged.giver };
     if (entry === undefined) {
-      this.byTurn.set(turn, { candidate, messages: new Map([[judged.revision, message]]) });
+      this.byTurn.set(turn, { candidate, messages: new Map([[judged.revision, carried]]) });
       return;
     }
-    entry.messages.set(judged.revision, message);
+    entry.messages.set(judged.revision, carried);
     const present = entry.candidate;
     const sequence = Math.min(present.sequence, candidate.sequence);
     const waitingSinceMs = Math.min(present.waitingSinceMs, candidate.waitingSinceMs);
@@ -47,20 +60,26 @@ export class PendingTurns<M> {
     return [...this.byTurn.values()].map(({ candidate, messages }) => ({ candidate, messages: messages.size }));
   }
 
-  /** The turn waits no longer: what carries its newest revision, and what carries those before. */
-  takeApart(turn: string): { readonly newest: readonly M[]; readonly earlier: readonly M[] } {
-    const { messages } = this.byTurn.get(turn) ?? { messages: new Map<number, M>() };
+  said(): SaidOf[] {
+    return [...this.byTurn.values()].map(({ candidate, messages }) => ({
+      candidate,
+      givers: new Map([...messages].map(([revision, { giver }]) => [revision, giver])),
+    }));
+  }
+
+  /** The turn waits no longer: what carries its revisions from one on, and what carries those before. */
+  takeApart(turn: string, from: number): { readonly later: readonly M[]; readonly earlier: readonly M[] } {
+    const messages = [...(this.byTurn.get(turn)?.messages ?? [])];
     this.byTurn.delete(turn);
-    const last = Math.max(...messages.keys());
     const of = (isWanted: (revision: number) => boolean) =>
-      [...messages].flatMap(([revision, message]) => (isWanted(revision) ? [message] : []));
-    return { newest: of((revision) => revision === last), earlier: of((revision) => revision !== last) };
+      messages.flatMap(([revision, { message }]) => (isWanted(revision) ? [message] : []));
+    return { later: of((revision) => revision >= from), earlier: of((revision) => revision < from) };
   }
 
   take(turns: Iterable<string>): M[] {
     const messages: M[] = [];
     for (const turn of turns) {
-      messages.push(...(this.byTurn.get(turn)?.messages.values() ?? []));
+      for (const { message } of this.byTurn.get(turn)?.messages.values() ?? []) messages.push(message);
       this.byTurn.delete(turn);
     }
     return messages;

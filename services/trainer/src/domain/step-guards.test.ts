@@ -2,7 +2,8 @@ import { BatchSample } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 
 import { recipeWith } from '../testing/candidates.js';
-import { trippedGuards } from './step-guards.js';
+import { guardBounds, trippedGuards } from './step-guards.js';
+import { trainingOf } from './step-plan.js';
 
 const recipe = recipeWith({ stepBoundNats: 1 });
 
@@ -24,6 +25,13 @@ function guardsOf(measurements: Record<string, number>, dropped: readonly string
 }
 
 describe('guards of a step', () => {
+  it('a step that is taken once more is held to the bounds of its own plan', () => {
+    const plan = trainingOf(recipeWith({ stepBoundNats: 40 }));
+    const report = { measurements: { gradient_norm: 1, kl_step: 36 }, samples: [] };
+    expect(trippedGuards({ samples: [] }, report, guardBounds(plan, recipe))).toEqual([]);
+    expect(trippedGuards({ samples: [] }, report, guardBounds(trainingOf(recipe), recipe))).toHaveLength(1);
+  });
+
   it('a step within its bounds, or of which nothing is known, trips none', () => {
     const calm = { gradient_norm: 0.1, kl_step: 1, ess: 0.31, masked_share: 0.6 };
     expect(guardsOf(calm, ['too_long', 'too_long', '', ''])).toEqual([]);

@@ -1,6 +1,7 @@
 // Which figures of a step act, and how. In: the report of a step that was taken. Out: whether its version may be published at all, and
 // which guard says no. Pure; what a worker does not report trips nothing. The gate's guards, which look at answers, are the publisher's.
 import type { BatchClosed } from '@backtalk/proto/facts';
+import type { TrainingConfig } from '@backtalk/proto/training';
 import type { SampleReport, TrainingReport } from '@backtalk/proto/weights';
 
 import type { Recipe } from './recipe.js';
@@ -26,7 +27,20 @@ interface Guard {
   readonly name: string;
   readonly action: GuardAction;
   /** Nothing where it holds, or was not measured. */
-  readonly tripped: (step: StepFigures, recipe: Recipe) => Measured | undefined;
+  readonly tripped: (step: StepFigures, bounds: GuardBounds) => Measured | undefined;
+}
+
+type GuardBounds = Pick<
+  Recipe,
+  'tooLongShareMax' | 'templateMismatchShareMax' | 'stepBoundNats' | 'essMin' | 'maskedShareMax'
+>;
+
+/** A step that is repeated, or replayed with other numbers, is held to its own plan; how many samples may be lost is the operator's word of now. */
+export function guardBounds(
+  { stepBound, essMin, maskedShareMax }: TrainingConfig,
+  { tooLongShareMax, templateMismatchShareMax }: Recipe,
+): GuardBounds {
+  return { tooLongShareMax, templateMismatchShareMax, stepBoundNats: stepBound, essMin, maskedShareMax };
 }
 
 interface StepFigures {
@@ -89,11 +103,11 @@ const guards: readonly Guard[] = [
 export function trippedGuards(
   batch: Pick<BatchClosed, 'samples'>,
   report: TrainingReport | undefined,
-  recipe: Recipe,
+  bounds: GuardBounds,
 ): TrippedGuard[] {
   const step = { measurements: report?.measurements ?? {}, batch, samples: report?.samples ?? [] };
   return guards.flatMap(({ name, action, tripped }) => {
-    const measured = tripped(step, recipe);
+    const measured = tripped(step, bounds);
     if (measured === undefined) return [];
     const { value, bound, says } = measured;
     return { guard: name, action, why: `${name}: ${value.toPrecision(3)} ${says} (bound ${bound})` };

@@ -32,11 +32,15 @@ export class VersionLine implements VersionsSince {
 
   private readonly served = new Set<string>();
   private readonly undoing = new Set<string>();
+  /** Until a version or a verdict comes: a policy has thousands of versions in the end, and each is asked about often. */
+  private readonly tainted = new Map<string, boolean>();
 
   constructor(private readonly policy: string) {}
 
   trained({ version, parent, manifestDigest, batch }: WeightsTrained, trainedAtMs: number): void {
-    if (!this.byName.has(version)) this.byName.set(version, { version, parent, manifestDigest, trainedAtMs, batch });
+    if (this.byName.has(version)) return;
+    this.byName.set(version, { version, parent, manifestDigest, trainedAtMs, batch });
+    this.tainted.clear();
   }
 
   /** A burned version stays burned; otherwise the latest stage holds. */
@@ -46,6 +50,7 @@ export class VersionLine implements VersionsSince {
     const before = this.stages.get(version);
     if (before !== undefined && (before.sequence >= sequence || this.isBurned(version))) return;
     this.stages.set(version, { stage, sequence });
+    this.tainted.clear();
   }
 
   versions(): readonly VersionRecord[] {
@@ -77,8 +82,17 @@ export class VersionLine implements VersionsSince {
 
   /** Built upon a burned version, at any distance. */
   isTainted(version: string): boolean {
-    for (const ancestor of this.ancestry(version)) if (this.isBurned(ancestor)) return true;
-    return false;
+    const asked: string[] = [];
+    let isTainted = false;
+    for (const ancestor of this.ancestry(version)) {
+      const known = this.tainted.get(ancestor);
+      asked.push(ancestor);
+      isTainted = known ?? this.isBurned(ancestor);
+      if (known !== undefined || isTainted) break;
+    }
+    // Between the version and where its ancestry was known or burned, all are alike.
+    for (const one of asked) this.tainted.set(one, isTainted);
+    return isTainted;
   }
 
   /** Those that are burned since something is undone that they, or what they were made from, were taught; oldest first. */
@@ -116,7 +130,8 @@ export class VersionLine implements VersionsSince {
    */
   cameToNothing(lessonsChangedAt: number): boolean {
     const versions = this.versions();
-    const parent = versions.findIndex(({ version }) => version === this.nextParent());
+    const sound = this.nextParent();
+    const parent = versions.findIndex(({ version }) => version === sound);
     const burned = versions
       .slice(parent + 1)
       .filter(({ version, batch }) => batch >= lessonsChangedAt && this.isBurned(version));

@@ -100,13 +100,16 @@ export class BatchClosing {
     // Read first: while a whole store is away, no turn is taken for lost.
     const before = await store.manifestOfVersion(state.policy, parent, ledger.line);
     // An adapter's shape is fixed at a policy's first step.
-    if (before !== undefined && before.loraRank !== recipe.loraRank)
-      throw trainerErrors.rankChanged({ version: parent, rank: before.loraRank, configured: recipe.loraRank });
+    for (const name of ['loraRank', 'loraAlpha'] as const)
+      if (before !== undefined && before[name] !== recipe[name])
+        throw trainerErrors.rankChanged({ version: parent, name, trained: before[name], configured: recipe[name] });
     const decision = await this.fitting(wanted);
     if (decision === undefined) return;
     await store.keepPlan(plan);
     const end = this.chainEnd(ledger);
     const lessons = await this.lessonsWith(end, decision, signal);
+    // While models were asked about its lessons, the parent may have been burned: what is to be trained is decided anew.
+    if (ledger.line.nextParent() !== parent) return;
     const batch = trainingBatch(end, decision, recipe, { parent, planDigest: plan.digest, seed }, lessons);
     // The batch goes on in the trace of the sample that came first, with links to those of the others.
     const taken = [...decision.effective, ...decision.anchors];
@@ -132,11 +135,11 @@ export class BatchClosing {
   /** What waits of people who are forgotten is in no batch: their facts are deleted, and no fact names them again. */
   private async letGoOf(people: readonly Person[]): Promise<void> {
     const { pending, unconfirmed } = this.state;
-    const { own, judged } = turnsOfForgotten(pending.candidates(), people);
+    const { own, judged } = turnsOfForgotten(pending.said(), people);
     unconfirmed.push(...pending.take(own));
-    for (const turn of judged) {
-      const { newest, earlier } = pending.takeApart(turn);
-      unconfirmed.push(...newest);
+    for (const { turn, from } of judged) {
+      const { later, earlier } = pending.takeApart(turn, from);
+      unconfirmed.push(...later);
       // It waits as it was judged before they said anything of it.
       for (const held of earlier) held.release();
     }

@@ -9,7 +9,7 @@ import type { TrainingReport, WeightsFile, WeightsManifest } from '@backtalk/pro
 import type { Recipe } from '../domain/recipe.js';
 import { isOfTurn } from '../domain/rehearsal.js';
 import type { RejudgedBatch } from '../domain/rejudged-batch.js';
-import { trippedGuards } from '../domain/step-guards.js';
+import { guardBounds, trippedGuards } from '../domain/step-guards.js';
 import type { VersionRecord } from '../domain/version-line.js';
 import { manifestOf, reportOf } from '../domain/weights-manifest.js';
 import { trainerErrors } from '../errors.js';
@@ -224,7 +224,7 @@ export class Rebuilding {
         recipe: asked.recipe,
       });
       const made = await this.train(held.worker, source, call, signal);
-      if (asked.from !== undefined) checkGuards(source.batch, made.report, this.tools.recipe);
+      if (asked.from !== undefined) checkGuards(source, made.report, this.tools.recipe);
       return { ...made, again };
     } finally {
       held.release();
@@ -272,8 +272,10 @@ function checkRank({ parent, plan: { training } }: StepSource): void {
 }
 
 /** No version comes of a step that is skipped, so nothing is made upon it. What is made again was not. */
-function checkGuards(batch: BatchClosed, report: TrainingReport, recipe: Recipe): void {
-  const skipped = trippedGuards(batch, report, recipe).find(({ action }) => action === 'skip');
+function checkGuards({ batch, plan }: StepSource, report: TrainingReport, recipe: Recipe): void {
+  const skipped = trippedGuards(batch, report, guardBounds(plan.training, recipe)).find(
+    ({ action }) => action === 'skip',
+  );
   if (skipped !== undefined) throw trainerErrors.replaySkipped({ version: batch.version, why: skipped.why });
 }
 

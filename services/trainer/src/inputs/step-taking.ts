@@ -5,7 +5,7 @@ import type { BatchClosed } from '@backtalk/proto/facts';
 
 import { costsATry, failsAgain, stepTriesMax } from '../domain/batch-chain.js';
 import type { GivingUp } from '../domain/batch-fact.js';
-import { trippedGuards } from '../domain/step-guards.js';
+import { guardBounds, trippedGuards } from '../domain/step-guards.js';
 import { callOf } from '../domain/train-request.js';
 import { manifestOf, reportOf, trainedFact } from '../domain/weights-manifest.js';
 import type { Ledger, LedgerState } from '../outputs/ledger.js';
@@ -127,7 +127,7 @@ export class StepTaking {
     // The parent may have been burned in the last moment: nothing is built upon it.
     if (ledger.line.isTainted(batch.parent)) return this.giveUp(ledger, batch, 'burned_parent');
     const report = reportOf(result.report, step);
-    const guards = trippedGuards(batch, report, recipe);
+    const guards = trippedGuards(batch, report, guardBounds(plan.training, recipe));
     for (const guard of guards) events.guardActed(batch, guard);
     const skipped = guards.find(({ action }) => action === 'skip');
     if (skipped !== undefined) {
