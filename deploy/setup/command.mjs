@@ -23,6 +23,8 @@ const explanations = [
 export async function runStep(label, command, args, { root, logFile }, env = {}) {
   const step = beginStep(label);
   const log = createWriteStream(logFile, { flags: 'a' });
+  // A disk without room takes no log; the step's own failure is what is said.
+  log.on('error', () => undefined);
   log.write(`\n$ ${command} ${args.join(' ')}\n`);
   const child = spawn(command, args, { cwd: root, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';

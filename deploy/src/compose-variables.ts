@@ -3,7 +3,7 @@
 import { inheritedEnvironment } from '@backtalk/kit';
 import type { ChosenOnCards } from './box-choice.js';
 import { adapterRank } from './engine-process.js';
-import { adaptersAtOnce, rankServed, toolParserOf } from './vllm-program.js';
+import { adaptersAtOnce, adaptersKept, rankServed, toolParserOf } from './vllm-program.js';
 
 export function composeVariables(chosen: ChosenOnCards, port: number): Readonly<Record<string, string>> {
   const { box, base, policies, answers = '', votes, checkpoints } = chosen;
@@ -15,6 +15,7 @@ export function composeVariables(chosen: ChosenOnCards, port: number): Readonly<
   return {
     BACKTALK_PORT: String(port),
     BACKTALK_POLICIES: policies.join(','),
+    BACKTALK_POLICY: policies[0] ?? '',
     BACKTALK_MODEL_FOLDER: engine.model.folder,
     BACKTALK_BASE_MODEL: engine.model.name,
     BACKTALK_LORA_RANK: String(rank),
@@ -23,6 +24,7 @@ export function composeVariables(chosen: ChosenOnCards, port: number): Readonly<
     BACKTALK_SERVING_SHARE: String(engine.share),
     BACKTALK_SERVING_CONTEXT: String(engine.contextTokens),
     BACKTALK_SERVING_ADAPTERS: String(adaptersAtOnce(policies.length)),
+    BACKTALK_SERVING_ADAPTERS_KEPT: String(adaptersKept(policies.length)),
     BACKTALK_SERVING_RANK: String(rankServed(rank)),
     BACKTALK_SERVING_TOOLS: toolParserOf(answers),
     ...(judge === undefined

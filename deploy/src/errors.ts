@@ -25,6 +25,12 @@ export const deployErrors = defineErrors('deploy', {
     retry: 'never',
     message: (p: { option: string; value: string; wanted: string }) => `--${p.option} '${p.value}' is not ${p.wanted}.`,
   },
+  noDataFolder: {
+    code: 'no_data_folder',
+    retry: 'never',
+    message: (p: { folder: string }) =>
+      `${p.folder} is no data folder of Backtalk (no secrets.json is in it): nothing was deleted.`,
+  },
   notNew: {
     code: 'data_folder_in_use',
     retry: 'never',

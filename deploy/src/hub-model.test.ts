@@ -93,6 +93,12 @@ describe('a model at the hub', () => {
     await expect(fetched('maker/tiny')).rejects.toThrow('no longer has the revision that was begun with');
   });
 
+  it('a model whose record was cut off is looked at again', async () => {
+    const folder = await fetched('maker/tiny');
+    writeFileSync(`${folder}.json`, '');
+    expect(await fetched('maker/tiny')).toBe(folder);
+  });
+
   it('a model that cannot be served is refused before its weights come', async () => {
     await expect(fetched('maker/mamba')).rejects.toThrow(
       /cannot be served: .* its architecture is MambaForCausalLM\.$/,

@@ -2,12 +2,13 @@
 // folder with the revision that was newest when it was first asked for. Python asks and fetches (backtalk_worker.model.hub); what
 // cannot be served is refused by its small files, before its weights come. With all of it there, no network is asked.
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { environmentOf, folderBytes, inheritedEnvironment, type Room } from '@backtalk/kit';
 import { z } from 'zod';
 import { refuseBeforeWeights } from './base-model.js';
+import { writePrivate } from './data-folder.js';
 import { deployErrors } from './errors.js';
 import type { Terminal } from './terminal.js';
 
@@ -50,17 +51,27 @@ const found = z.object({ revision: z.string(), bytes: z.number(), parameters: z.
 
 const sayEveryDefaultMs = 10_000;
 
+/** One that cannot be read says nothing: what lies there is looked at again. */
+function readRecord(file: string): z.infer<typeof record> | undefined {
+  if (!existsSync(file)) return undefined;
+  try {
+    return record.safeParse(JSON.parse(readFileSync(file, 'utf8'))).data;
+  } catch {
+    return undefined;
+  }
+}
+
 /** The folder with the model. */
 export async function fetchHubModel(options: HubFetch): Promise<string> {
   const { models, id, room, terminal } = options;
   const folder = join(models, ...id.split('/'));
   const file = `${folder}.json`;
-  const known = existsSync(file) ? record.parse(JSON.parse(readFileSync(file, 'utf8'))) : undefined;
+  const known = readRecord(file);
   if (known?.complete === true) return folder;
   const { revision, bytes, parameters } = await ask(options, folder, known?.revision, []);
   const keep = (complete: boolean) => {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    writeFileSync(file, `${JSON.stringify({ revision, complete })}\n`, { mode: 0o600 });
+    writePrivate(file, `${JSON.stringify({ revision, complete })}\n`);
   };
   keep(false);
   refuseBeforeWeights(folder, parameters ?? undefined, room);

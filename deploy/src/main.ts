@@ -23,6 +23,8 @@ try {
     await dryRun(root, options, options.box, process.stdout);
   } else await startMachine(root, options, terminal);
 } catch (error) {
-  terminal.warn(asBacktalkError(error).message);
+  const known = asBacktalkError(error);
+  // Of an error that has no words of its own, the system’s say most.
+  terminal.warn(known.code === 'internal' && error instanceof Error ? error.message : known.message);
   process.exitCode = 1;
 }

@@ -35,6 +35,8 @@ describe('options of the start', () => {
 
   it.each([
     [['--port', 'http'], "--port 'http' is not a port from 1024 to 65493."],
+    [['--profile', 'gpu', '--compose'], "--compose 'true' is not usable without --dry-run."],
+    [['--gpus', '8x80GB'], "--gpus 'true' is not usable without --profile gpu."],
     [['--port', '80'], "--port '80' is not a port from 1024 to 65493."],
     [['--port', '6000'], "--port '6000' is not usable: a part would listen on 6000, which browsers refuse to call."],
     [['--port', '10050'], "--port '10050' is not usable: a part would listen on 10080, which browsers refuse to call."],

@@ -125,9 +125,17 @@ function boxOptions(values: BoxValues, environment?: Readonly<Record<string, str
   if (profile !== undefined && profile !== 'gpu' && profile !== 'laptop')
     throw deployErrors.badOption({ option: 'profile', value: profile, wanted: 'laptop or gpu' });
   const cards = gpus === undefined ? undefined : cardsOfFlag(gpus);
+  if (profile === 'gpu' && (json || compose) && !dryRun)
+    throw deployErrors.badOption({
+      option: json ? 'json' : 'compose',
+      value: 'true',
+      wanted: 'usable without --dry-run',
+    });
   if (profile === 'gpu') return { said: boxSaid(environment), cards, dryRun, json, compose };
-  if (!dryRun && !json && !compose) return undefined;
-  const option = dryRun ? 'dry-run' : json ? 'json' : 'compose';
+  const [option] = Object.entries({ 'dry-run': dryRun, json, compose, gpus: gpus !== undefined }).flatMap(
+    ([name, isSaid]) => (isSaid ? [name] : []),
+  );
+  if (option === undefined) return undefined;
   throw deployErrors.badOption({ option, value: 'true', wanted: 'usable without --profile gpu' });
 }
 

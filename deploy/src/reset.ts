@@ -2,7 +2,8 @@
 import { existsSync, rmSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { folderBytes } from '@backtalk/kit';
-import { lockDataFolder, openDataFolder } from './data-folder.js';
+import { dataFolderAt, lockDataFolder } from './data-folder.js';
+import { deployErrors } from './errors.js';
 import { endSurvivors } from './process-record.js';
 import type { Options } from './options.js';
 import type { Terminal } from './terminal.js';
@@ -12,7 +13,8 @@ export async function resetMachine(options: Options, terminal: Terminal): Promis
     terminal.line(`Nothing to forget: ${options.data} does not exist.`);
     return;
   }
-  const data = openDataFolder(options.data);
+  const data = dataFolderAt(options.data);
+  if (!existsSync(data.secrets)) throw deployErrors.noDataFolder({ folder: options.data });
   const release = lockDataFolder(data);
   const size = (folderBytes(options.data) / 1e6).toFixed(0);
   if (
@@ -20,7 +22,8 @@ export async function resetMachine(options: Options, terminal: Terminal): Promis
     !(await confirm(`Delete every turn, judgement and weights version in ${options.data} (${size} MB)? [y/N] `))
   ) {
     release();
-    terminal.line('Nothing was deleted.');
+    terminal.line(process.stdin.isTTY ? 'Nothing was deleted.' : 'Nothing was deleted: say --yes.');
+    process.exitCode = 1;
     return;
   }
   await endSurvivors(data.processes);

@@ -30,7 +30,8 @@ describe('the start command', () => {
   it.each(withValue)('takes %s, and so does the supervisor it hands over to', (option) => {
     const value = values[option] ?? 'somewhere';
     expect(run(option, value, '--help')).toMatchObject({ status: 0, stderr: '' });
-    expect(() => readOptions([option, value], '/house')).not.toThrow();
+    const beside = option === '--gpus' ? ['--profile', 'gpu'] : [];
+    expect(() => readOptions([option, value, ...beside], '/house')).not.toThrow();
   });
 
   it.each([

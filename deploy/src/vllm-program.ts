@@ -80,13 +80,15 @@ function servedAs({ baseModel, port, lengthMax }: VllmStart): string[] {
 
 /** Stable, previous and candidate, and one that is on its way out. */
 export const adaptersAtOnce = (policies: number) => 4 * policies;
+/** In the machine's own memory, for a card that has no room for them. */
+export const adaptersKept = (policies: number) => 8 * policies;
 
 function adapterFlags({ policies }: VllmStart, rankMax: number): string[] {
   return [
     ...swapFlags,
     // Of the policy's rank and no higher: on CPU vLLM pads every adapter to the highest one, and copies it for every token of a
     // prompt.
-    ...[`--max-loras=${String(adaptersAtOnce(policies))}`, `--max-cpu-loras=${String(8 * policies)}`],
+    ...[`--max-loras=${String(adaptersAtOnce(policies))}`, `--max-cpu-loras=${String(adaptersKept(policies))}`],
     `--max-lora-rank=${String(rankMax)}`,
   ];
 }

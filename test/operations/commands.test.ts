@@ -83,12 +83,12 @@ describe('wrong use', () => {
 });
 
 describe('chat', () => {
-  const input = 'What is a harbour?\n/good\n/new\n/quit\n';
+  const input = 'What is a harbour?\n/good\n/nope\n/new\n';
 
   it('prints the answer, the version that gave it and its turn', async () => {
     const { status, stdout } = await backtalk(['chat', '--max-tokens', '8'], input);
     expect(status).toBe(0);
-    expect(stdout).toMatch(/\(backtalk-v\d+, turn_\w+\)\nStored for turn_\w+/);
+    expect(stdout).toMatch(/\(backtalk-v\d+, turn_\w+\)\nStored for turn_\w[^]*There is no \/nope\. \/good and \/bad/);
   });
 
   it('gives programs one object an answer', async () => {

@@ -73,11 +73,16 @@ export async function answerOf(
       throw cliErrors.refused({ what: 'An answer', status: response.status, why: 'it was none' });
     return { message, version: response.headers.get('x-backtalk-weights') ?? '' };
   } catch (error) {
-    if (error instanceof OpenAI.APIUserAbortError || !(error instanceof OpenAI.APIError)) throw error;
-    const { status, message: why, headers: given } = error as InstanceType<typeof OpenAI.APIError>;
-    if (status === undefined) throw cliErrors.unreachable({ what: 'The gateway', url: connection.endpoint }, error);
-    throw cliErrors.refused({ what: 'An answer', status, why, afterMs: given && afterMs(given) }, error);
+    throw endpointError(error, connection.endpoint);
   }
+}
+
+/** What the official client throws, as an error of ours; anything else as it is. */
+export function endpointError(error: unknown, url: string): unknown {
+  if (error instanceof OpenAI.APIUserAbortError || !(error instanceof OpenAI.APIError)) return error;
+  const { status, message: why, headers: given } = error as InstanceType<typeof OpenAI.APIError>;
+  if (status === undefined) return cliErrors.unreachable({ what: 'The gateway', url }, error);
+  return cliErrors.refused({ what: 'An answer', status, why, afterMs: given && afterMs(given) }, error);
 }
 
 /** As long as a gateway takes to start anew, and a minute's limit to end. */

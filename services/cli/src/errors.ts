@@ -36,7 +36,7 @@ export const cliErrors = defineErrors('cli', {
     code: 'unreachable',
     retry: 'never',
     message: (p: { what: string; url: string }) =>
-      `${p.what} does not answer at ${p.url}. Is Backtalk running? (npx backtalk status)`,
+      `${p.what} does not answer at ${p.url}. Is Backtalk running? (npx backtalk doctor)`,
   },
   checkoutNeeded: {
     code: 'checkout_needed',

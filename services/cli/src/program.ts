@@ -53,6 +53,11 @@ export function createProgram(signal: AbortSignal): Command {
   return shell.program;
 }
 
+/** @param what waits, and for whom */
+function waiting(what: string, ms: number, words: string): Option {
+  return new Option('--wait <time>', `${what}: 1h, 30m or 45s`).argParser(age).default(ms, words);
+}
+
 function addTalking({ program, run, attempt }: Shell, signal: AbortSignal): void {
   program
     .command('chat')
@@ -84,9 +89,7 @@ function addTalking({ program, run, attempt }: Shell, signal: AbortSignal): void
     .option('--at-once <n>', 'attempts that are made at once', whole(1, 1_024), 4)
     .option('--steps <n>', 'answers in one attempt, at most', whole(1), 16)
     .option('--max-tokens <n>', 'length of an answer', whole(1), 256)
-    .addOption(
-      new Option('--wait <time>', 'for a line of the environment: 1h, 30m or 45s').argParser(age).default(60_000, '1m'),
-    )
+    .addOption(waiting('for a line of the environment', 60_000, '1m'))
     .option('--no-train', 'only measure: nothing is learned from')
     .action((tasks: string, flags: RolloutFlags) => run((context) => rollout(context, tasks, flags)));
   program
@@ -135,7 +138,7 @@ function addWatching({ program, run, attempt }: Shell): void {
     .option('--sample <tokens>', "longest sample (default: the recipe's)", whole(16))
     .option('--judge <model>', 'the model that judges (default: the same)')
     .action((model: string, flags: FitFlags) => attempt((output) => Promise.resolve(fit(output, model, flags))));
-  addExports(program, run);
+  addExports({ program, run, attempt });
   const judge = program.command('judge').description('look at the judge');
   judge
     .command('eval')
@@ -149,7 +152,7 @@ function addWatching({ program, run, attempt }: Shell): void {
     .action((flags: JudgeEvalFlags) => run((context) => evaluateJudge(context, flags)));
 }
 
-function addExports(program: Command, run: Run): void {
+function addExports({ program, run, attempt }: Shell): void {
   program
     .command('export')
     .addArgument(new Argument('<kind>', 'which part of the log, or weights').choices([...exportKinds, weightsKind]))
@@ -164,7 +167,8 @@ function addExports(program: Command, run: Run): void {
       if (version === undefined && !flags.merged && !flags.follow)
         return run((context) => exportFacts(context, kind, flags.to));
       const name = version === undefined ? (flags.merged ? '--merged' : '--follow') : 'version';
-      throw cliErrors.badArgument({ name, value: version ?? 'true', wanted: 'usable but with weights' });
+      const refusal = cliErrors.badArgument({ name, value: version ?? 'true', wanted: 'usable but with weights' });
+      return attempt(() => Promise.reject(refusal));
     });
 }
 
@@ -213,7 +217,7 @@ function addMakingAgain(shell: Shell): void {
   program
     .command('rebuild <version>')
     .description('make a version again from the log, and say whether it is the same byte for byte')
-    .option('--wait <time>', 'for the trainer, which does it between batches: 1h, 30m or 45s', age, 1_800_000)
+    .addOption(waiting('for the trainer, which does it between batches', 1_800_000, '30m'))
     .action((version: string, flags: { wait: number }) => run((context) => rebuild(context, version, flags.wait)));
   program
     .command('replay')
@@ -228,11 +232,8 @@ function addMakingAgain(shell: Shell): void {
       'with what the judge that runs now makes of their turns, in place of what was judged then; or with what it said when it was asked before',
     )
     .option('--save <dir>', 'a new folder for what the last one comes out as, an adapter in Hugging Face’s layout')
-    .option(
-      '--wait <time>',
-      'for the judge, and then again for the trainer, which does it between batches: 1h, 30m or 45s',
-      age,
-      1_800_000,
+    .addOption(
+      waiting('for the judge, and then again for the trainer, which does it between batches', 1_800_000, '30m'),
     )
     .action((flags: ReplayFlags) => run((context) => replay(context, flags)));
 }
@@ -251,7 +252,7 @@ function addSteering(shell: Shell): void {
     .description('as if it had never been taught: end a lesson, and go back to the version before the first that was')
     .option('--why <words>', 'kept with the burned versions', 'undone by an operator')
     .option('--dry-run', 'only say what would be done', false)
-    .option('--wait <time>', 'for a version that was taught it and is being made: 1h, 30m or 45s', age, 600_000)
+    .addOption(waiting('for a version that was taught it and is being made', 600_000, '10m'))
     .action((lesson: string, flags: UndoFlags) => run((context) => undo(context, lesson, flags)));
   program
     .command('pause')
@@ -320,7 +321,7 @@ function addForgetting(program: Command, { run, attempt }: Shell): void {
     .option('--tenant <name>', 'of this tenant (default: default)')
     .option('--dry-run', 'only say what would be done', false)
     .option('--yes', 'do not ask', false)
-    .option('--wait <time>', 'for the trainer, and for a version that is being made: 1h, 30m or 45s', age, 600_000)
+    .addOption(waiting('for the trainer, and for a version that is being made', 600_000, '10m'))
     .option('--key <file>', 'Ed25519 key that signs (default: one of the machine, made when first needed)')
     .option('--receipt <file>', 'where the receipt goes (default: a new file in the folder of the machine, else here)')
     .action((user: string, flags: ForgetFlags) => run((context) => forget(context, user, flags)));

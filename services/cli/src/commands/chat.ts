@@ -1,7 +1,9 @@
 // `chat`: a conversation in the terminal, streamed. What is said next is what the model learns from.
 import { createInterface } from 'node:readline/promises';
+import { isBacktalkError } from '@backtalk/kit';
 import type { CommandContext } from '../shell.js';
-import { endpointClient, type ChatMessage } from '../endpoint.js';
+import { endpointClient, endpointError, type ChatMessage } from '../endpoint.js';
+import { exitStatusOf } from '../errors.js';
 import { giveFeedback } from './feedback.js';
 
 export interface ChatOptions {
@@ -28,58 +30,105 @@ function headersOf({ train, remind }: ChatOptions): Record<string, string> {
   };
 }
 
-async function answer(context: CommandContext, messages: readonly ChatMessage[], options: ChatOptions): Promise<Said> {
-  const client = endpointClient(context.connection.endpoint, context.apiKey);
-  const { data, response } = await client.chat.completions
-    .create(
-      {
-        model: context.connection.policy,
-        messages: messages.map((message) => ({ ...message })),
-        max_completion_tokens: options.maxTokens,
-        stream: true,
-      },
-      { signal: context.signal, headers: headersOf(options) },
-    )
-    .withResponse();
-  let text = '';
-  for await (const chunk of data) {
-    const piece = chunk.choices[0]?.delta.content ?? '';
-    text += piece;
-    if (!context.output.json) process.stdout.write(piece);
+/** @param signal of the person, who may end the talk in the middle of an answer */
+async function answer(
+  context: CommandContext,
+  messages: readonly ChatMessage[],
+  options: ChatOptions,
+  signal: AbortSignal,
+): Promise<Said> {
+  const { endpoint, policy } = context.connection;
+  const client = endpointClient(endpoint, context.apiKey);
+  try {
+    const { data, response } = await client.chat.completions
+      .create(
+        {
+          model: policy,
+          messages: messages.map((message) => ({ ...message })),
+          max_completion_tokens: options.maxTokens,
+          stream: true,
+        },
+        { signal, headers: headersOf(options) },
+      )
+      .withResponse();
+    let text = '';
+    for await (const chunk of data) {
+      const piece = chunk.choices[0]?.delta.content ?? '';
+      text += piece;
+      if (!context.output.json) process.stdout.write(piece);
+    }
+    context.output.line('');
+    const turn = response.headers.get('x-backtalk-turn') ?? '';
+    const version = response.headers.get('x-backtalk-weights') ?? '';
+    const shown = Number(response.headers.get('x-backtalk-lessons') ?? 0);
+    context.output.value({ turn, version, shown, text });
+    return { text, turn, version, shown };
+  } catch (error) {
+    throw endpointError(error, endpoint);
   }
-  context.output.line('');
-  const turn = response.headers.get('x-backtalk-turn') ?? '';
-  const version = response.headers.get('x-backtalk-weights') ?? '';
-  const shown = Number(response.headers.get('x-backtalk-lessons') ?? 0);
-  context.output.value({ turn, version, shown, text });
-  return { text, turn, version, shown };
 }
 
 export async function chat(context: CommandContext, options: ChatOptions): Promise<void> {
   const { output } = context;
   output.line(`Talking to ${context.connection.policy}. ${help}`);
   const prompt = createInterface({ input: process.stdin, output: process.stderr, prompt: '> ' });
+  const ended = new AbortController();
+  let isOpen = true;
+  prompt.on('close', () => {
+    isOpen = false;
+    // Ctrl-C and Ctrl-D end the answer, too; the end of a file has its last line answered.
+    if (process.stdin.isTTY) ended.abort();
+  });
   context.signal.addEventListener('abort', () => {
+    ended.abort();
     prompt.close();
   });
-  let messages: ChatMessage[] = [];
-  let last: Said | undefined;
+  const talk = new Talk(context, options, ended.signal);
   prompt.prompt();
   for await (const line of prompt) {
-    const words = line.trim();
-    if (words === '/quit') break;
-    if (words === '/new') messages = [];
-    else if (words === '/good' || words === '/bad') {
-      if (last === undefined) output.line('There is no answer to judge yet.');
-      else await giveFeedback(context, last.turn, { score: words === '/good' ? '1' : '-1' });
-    } else if (words !== '') {
-      messages.push({ role: 'user', content: words });
-      last = await answer(context, messages, options);
-      messages.push({ role: 'assistant', content: last.text });
-      const shown = last.shown === 0 ? '' : `, shown ${last.shown} lesson${last.shown === 1 ? '' : 's'}`;
-      output.line(`  (${last.version}${shown}, ${last.turn})`);
-    }
-    prompt.prompt();
+    if (line.trim() === '/quit' || ended.signal.aborted) break;
+    await talk.take(line.trim());
+    if (isOpen) prompt.prompt();
   }
   prompt.close();
+}
+
+class Talk {
+  private messages: ChatMessage[] = [];
+  private last: Said | undefined;
+
+  constructor(
+    private readonly context: CommandContext,
+    private readonly options: ChatOptions,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  async take(words: string): Promise<void> {
+    const { output } = this.context;
+    if (words === '/new') this.messages = [];
+    else if (words === '/good' || words === '/bad') {
+      if (this.last === undefined) output.line('There is no answer to judge yet.');
+      else await giveFeedback(this.context, this.last.turn, { score: words === '/good' ? '1' : '-1' });
+    } else if (/^\/[a-z]+$/.test(words)) output.line(`There is no ${words}. ${help}`);
+    else if (words !== '') await this.say(words);
+  }
+
+  private async say(words: string): Promise<void> {
+    const { output } = this.context;
+    const messages: ChatMessage[] = [...this.messages, { role: 'user', content: words }];
+    try {
+      this.last = await answer(this.context, messages, this.options, this.signal);
+    } catch (error) {
+      if (this.signal.aborted) return output.line('');
+      // What is refused may be said otherwise, or later: the talk goes on.
+      if (!isBacktalkError(error, 'refused')) throw error;
+      output.complain(error.message);
+      process.exitCode = exitStatusOf(error.code);
+      return;
+    }
+    this.messages = [...messages, { role: 'assistant', content: this.last.text }];
+    const { shown, version, turn } = this.last;
+    const lessons = shown === 0 ? '' : `, shown ${shown} lesson${shown === 1 ? '' : 's'}`;
+    output.line(`  (${version}${lessons}, ${turn})`);
+  }
 }

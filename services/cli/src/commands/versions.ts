@@ -1,13 +1,15 @@
 // `versions`: what was learned, step by step; `versions <name>`: from which words.
-import { FactReader, isInForce } from '@backtalk/kit';
-import type {
-  BatchClosed,
-  BatchSample,
-  ComparedAnswer,
-  TurnJudged,
-  WeightsStaged,
-  WeightsTrained,
+import { FactReader, isInForce, kvBucket } from '@backtalk/kit';
+import {
+  WeightsStaged_Stage,
+  type BatchClosed,
+  type BatchSample,
+  type ComparedAnswer,
+  type TurnJudged,
+  type WeightsStaged,
+  type WeightsTrained,
 } from '@backtalk/proto/facts';
+import { Routes } from '@backtalk/proto/weights';
 import { withBroker } from '../connection.js';
 import type { CommandContext } from '../shell.js';
 import { cliErrors } from '../errors.js';
@@ -20,6 +22,8 @@ interface VersionRow {
   readonly parent: string;
   readonly batch: number;
   readonly stage: string;
+  /** Whether new requests are answered by it. */
+  readonly serving: boolean;
   readonly why: string;
   readonly trainedAt: string;
   readonly measurements: Readonly<Record<string, number>>;
@@ -27,26 +31,36 @@ interface VersionRow {
 
 const cut = (text: string, length: number) => (text.length > length ? `${text.slice(0, length - 1)}…` : text);
 
-async function readVersions(reader: FactReader, policy: string): Promise<VersionRow[]> {
+async function readVersions(reader: FactReader, policy: string, serving: string): Promise<VersionRow[]> {
   const trained: { message: WeightsTrained; timeMs: number }[] = [];
   const staged = new Map<string, WeightsStaged>();
   const filter = { weightsTrained: { policy }, weightsStaged: { policy } };
   for await (const fact of reader.read(['weightsTrained', 'weightsStaged'], { filter })) {
     if (fact.name === 'weightsTrained') trained.push(fact);
-    else staged.set(fact.message.version, fact.message);
+    else staged.set(fact.message.version, withEarlier(fact.message, staged.get(fact.message.version)));
   }
   return trained.map(({ message, timeMs }) => {
     const stage = staged.get(message.version);
+    const isServing = message.version === serving;
+    // One that engines had let go of may answer again, after a rollback.
+    const isBack = isServing && stage?.stage === WeightsStaged_Stage.STAGE_RETIRED;
+    const name = stage === undefined ? 'trained' : stage.stage.replace('STAGE_', '').toLowerCase();
     return {
       version: message.version,
       parent: message.parent,
       batch: message.batch,
-      stage: stage === undefined ? 'trained' : stage.stage.replace('STAGE_', '').toLowerCase(),
-      why: [...masksOf(message), stage?.why ?? ''].filter((why) => why !== '').join('; '),
+      stage: isBack ? 'stable' : name,
+      serving: isServing,
+      why: [...masksOf(message), isBack ? '' : (stage?.why ?? '')].filter((why) => why !== '').join('; '),
       trainedAt: new Date(timeMs).toISOString(),
       measurements: { ...message.report?.measurements, ...stage?.measurements },
     };
   });
+}
+
+/** A stage that measures nothing keeps what an earlier one found. */
+function withEarlier(staged: WeightsStaged, before: WeightsStaged | undefined): WeightsStaged {
+  return { ...staged, measurements: { ...before?.measurements, ...staged.measurements } };
 }
 
 /** Guards for which the step left its sampled terms out, rewards among them. */
@@ -56,9 +70,11 @@ function masksOf({ report }: WeightsTrained): string[] {
 }
 
 export async function listVersions({ connection, output }: CommandContext): Promise<void> {
-  const rows = await withBroker(connection, (broker, blobs) =>
-    readVersions(new FactReader(broker, blobs), connection.policy),
-  );
+  const { policy } = connection;
+  const rows = await withBroker(connection, async (broker, blobs) => {
+    const routes = await kvBucket(broker, 'routes', Routes).get(policy);
+    return readVersions(new FactReader(broker, blobs), policy, routes?.value.stable ?? '');
+  });
   for (const row of rows) output.value(row);
   if (rows.length === 0) {
     output.line('No version yet: the base model answers. Talk to it and correct it, or run: npx backtalk simulate');
@@ -72,7 +88,7 @@ export async function listVersions({ connection, output }: CommandContext): Prom
     rows.map((row) => [
       row.version,
       row.parent,
-      row.stage,
+      row.serving ? `${row.stage}, answers` : row.stage,
       number(row, 'kl_step'),
       // Versions of before were held against the base alone.
       number(row, 'drift_told_kl') || number(row, 'drift_kl'),

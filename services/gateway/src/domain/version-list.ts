@@ -3,7 +3,7 @@
 // In: facts of the stages that versions reached, in the order of the log. Out: a row a version, and versions as clients
 // read them. Pure.
 import { versionNumber } from '@backtalk/kit';
-import type { ComparedAnswer, WeightsStaged, WeightsStaged_Stage } from '@backtalk/proto/facts';
+import { WeightsStaged_Stage, type ComparedAnswer, type WeightsStaged } from '@backtalk/proto/facts';
 
 const stages = {
   STAGE_UNSPECIFIED: 'unknown',
@@ -53,13 +53,16 @@ export function withStage(rows: readonly VersionRow[], staged: WeightsStaged, st
  * @param serving the version that new requests are answered by
  */
 export function versionAnswer(row: VersionRow, serving: string) {
+  const isServing = row.version === serving;
+  // One that engines had let go of may answer again, after a rollback.
+  const isBack = isServing && row.stage === WeightsStaged_Stage.STAGE_RETIRED;
   return {
     id: row.version,
     object: 'version',
     policy: row.policy,
-    stage: stages[row.stage],
-    serving: row.version === serving,
-    why: row.why || null,
+    stage: isBack ? stages.STAGE_STABLE : stages[row.stage],
+    serving: isServing,
+    why: isBack ? null : row.why || null,
     previous: row.previous || null,
     staged_at: new Date(row.stagedAtMs).toISOString(),
     compared: row.compared.map(({ question, before, after }) => ({ question, before, after })),

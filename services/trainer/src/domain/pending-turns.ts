@@ -3,7 +3,7 @@ import type { Candidate } from './candidate.js';
 
 interface Carried<M> {
   readonly message: M;
-  /** Who said what the revision was judged by; empty for nobody in particular. */
+  /** Who said what the revision was judged by; empty where no person did. */
   readonly giver: string;
 }
 

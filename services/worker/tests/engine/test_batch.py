@@ -204,6 +204,15 @@ def test_scores_from_a_start_on_reuse_the_beginning_and_are_the_same(tiny: Loade
     )
 
 
+def test_scores_from_a_start_beyond_the_prompt_are_none_and_the_answer_comes(tiny: LoadedModel):
+    bench = Bench(tiny)
+    whole = ticket(50, seed=2, max_tokens=1)
+    bench.run(whole)
+    beyond = ticket(50, seed=2, prompt_logprobs=0, prompt_logprobs_start=100_000, max_tokens=1)
+    updates = bench.run(beyond)[beyond]
+    assert ids_and_logprobs(updates)[0] == ids_and_logprobs(bench.run(whole)[whole])[0]
+
+
 def test_rows_sent_back_for_lack_of_memory_give_the_same_answers(tiny: LoadedModel):
     tickets = [ticket(20, seed=i, max_tokens=30) for i in range(3)]
     wide = {t: ids_and_logprobs(u)[0] for t, u in Bench(tiny).run(*tickets).items()}

@@ -118,6 +118,12 @@ def test_a_prompt_is_scored_with_null_for_its_first_id(engine: Running):
     assert all(set(next(iter(s.values()))) == {"logprob", "rank", "decoded_token"} for s in scores[1:])
 
 
+def test_a_temperature_next_to_nothing_is_greedy(engine: Running):
+    body = {"prompt": [5, 6, 7], "max_tokens": 4, "logprobs": 0}
+    asked = [engine.client.post("/v1/completions", json=body | {"temperature": t}).json() for t in (1e-38, 0)]
+    assert asked[0]["choices"] == asked[1]["choices"]
+
+
 def test_listed_ids_are_scored_at_the_first_position(engine: Running):
     body = {"prompt": [5, 6, 7], "max_tokens": 1, "temperature": 0, "logprobs": 0, "logprob_token_ids": [11, 12]}
     answer = engine.client.post("/v1/completions", json={**body, "return_tokens_as_token_ids": True}).json()

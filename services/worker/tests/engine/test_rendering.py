@@ -54,3 +54,18 @@ def test_tokenize_renders_a_conversation_exactly_as_it_is_answered(
     assert text.endswith("<think></think>") == (arguments == {"enable_thinking": False})
     assert ("<tool>" in text) == (tools is not None)
     assert refused.status_code == 400
+
+
+def test_a_token_without_an_embedding_is_refused_and_the_engine_lives_on(tiny: LoadedModel):
+    tokenizer = copy.deepcopy(tiny.tokenizer)
+    tokenizer.add_tokens(["<image_soft_token>"])
+    asked = [{"role": "user", "content": "hi <image_soft_token>"}]
+    with run_engine(dataclasses.replace(tiny, tokenizer=tokenizer)) as running:
+        chat = running.client.post("/v1/chat/completions", json={"model": BASE, "messages": asked, "max_tokens": 2})
+        text = running.client.post(
+            "/v1/completions", json={"model": BASE, "prompt": "<image_soft_token>", "max_tokens": 2}
+        )
+        other = running.client.post("/v1/completions", json={"model": BASE, "prompt": "hi", "max_tokens": 2})
+        health = running.client.get("/health")
+    assert [one.status_code for one in (chat, text, other, health)] == [400, 400, 200, 200]
+    assert "out of vocabulary" in chat.text

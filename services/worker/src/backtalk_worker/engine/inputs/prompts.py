@@ -101,7 +101,7 @@ class PromptReader:
             texts = cast(list[str], prompt)
             return [self._fits(await self.encode(text, request.add_special_tokens)) for text in texts]
         given = [cast(list[int], prompt)] if isinstance(prompt[0], int) else cast(list[list[int]], prompt)
-        return [self._fits(self._known(ids)) for ids in given]
+        return [self._fits(list(ids)) for ids in given]
 
     async def render(
         self,
@@ -185,7 +185,8 @@ class PromptReader:
             raise errors.BadRequestError("You must pass at least one prompt")
         if len(ids) >= self.length_max:
             raise errors.ContextOverflowError(self.length_max, len(ids))
-        return ids
+        # Some tokenizers know tokens, such as those of images, for which their model has no embedding.
+        return self._known(ids)
 
     def _refuse_hopeless(self, characters: int) -> None:
         """Text that overflows the context even if every token were the longest there is need not be tokenised."""

@@ -30,7 +30,7 @@ def read_samplings(
     sampling = Sampling(
         max_tokens=_max_tokens(request, prompt_length, length_max),
         min_tokens=request.min_tokens,
-        temperature=1.0 if request.temperature is None else request.temperature,
+        temperature=_temperature(request.temperature),
         top_p=1.0 if request.top_p is None else request.top_p,
         top_k=max(0, request.top_k or 0),
         min_p=request.min_p or 0.0,
@@ -79,6 +79,16 @@ def _refuse_unsupported(request: GenerationRequest) -> None:
             raise errors.NotSupportedError("continue_final_message")
         if request.tool_choice not in (None, "auto", "none"):
             raise errors.NotSupportedError("tool_choice")
+
+
+GREEDY_BELOW = 1e-5
+"""Logits divided by less are no numbers any more."""
+
+
+def _temperature(asked: float | None) -> float:
+    if asked is None:
+        return 1.0
+    return asked if asked >= GREEDY_BELOW else 0.0
 
 
 def _check_ranges(request: GenerationRequest) -> None:

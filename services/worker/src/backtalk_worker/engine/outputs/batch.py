@@ -168,7 +168,9 @@ class Batch:
         """Copies the longest known beginning of a row; False = a longer one is being computed, and worth a wait."""
         row = live.row
         # The score of an id comes from the position before it, which therefore has to be computed.
-        usable = row.ids[: max(0, row.sampling.prompt_logprobs_start - 1)] if row.scores_prompt else row.ids[:-1]
+        usable = row.ids[:-1]
+        if row.scores_prompt:
+            usable = usable[: max(0, row.sampling.prompt_logprobs_start - 1)]
         found = self._prefixes.best(live.ticket.namespace, usable)
         length, source = found if found is not None else (0, None)
         for other in earlier:

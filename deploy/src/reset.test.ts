@@ -1,0 +1,38 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { TemporaryDirectory } from '@backtalk/kit/testing';
+import { afterAll, afterEach, expect, it } from 'vitest';
+import { openDataFolder } from './data-folder.js';
+import { readOptions } from './options.js';
+import { resetMachine } from './reset.js';
+import { loadSecrets } from './secrets.js';
+import { createTerminal } from './terminal.js';
+import { PassThrough } from 'node:stream';
+
+const directory = new TemporaryDirectory('reset');
+afterAll(() => {
+  directory.remove();
+});
+afterEach(() => {
+  process.exitCode = undefined;
+});
+
+const reset = (folder: string, ...flags: readonly string[]) =>
+  resetMachine(readOptions(['reset', '--data', folder, ...flags], '/'), createTerminal(new PassThrough().resume()));
+
+it('a reset leaves a folder alone that no start has made, and makes nothing in it', async () => {
+  const thesis = directory.join('thesis.txt');
+  writeFileSync(thesis, 'mine');
+  await expect(reset(directory.path, '--yes')).rejects.toMatchObject({ code: 'no_data_folder' });
+  expect([existsSync(thesis), existsSync(directory.join('nats'))]).toEqual([true, false]);
+});
+
+it('a reset deletes nothing without a word, and then all of it', async () => {
+  const folder = directory.join('data');
+  openDataFolder(folder);
+  loadSecrets(folder);
+  await reset(folder);
+  expect([existsSync(folder), process.exitCode]).toEqual([true, 1]);
+  process.exitCode = undefined;
+  await reset(folder, '--yes');
+  expect([existsSync(folder), process.exitCode]).toEqual([false, undefined]);
+});
