@@ -2,7 +2,7 @@
 // folder with the revision that was newest when it was first asked for. Python asks and fetches (backtalk_worker.model.hub); what
 // cannot be served is refused by its small files, before its weights come. With all of it there, no network is asked.
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { environmentOf, folderBytes, inheritedEnvironment, type Room } from '@backtalk/kit';
@@ -51,7 +51,7 @@ const found = z.object({ revision: z.string(), bytes: z.number(), parameters: z.
 
 const sayEveryDefaultMs = 10_000;
 
-/** One that cannot be read says nothing: what lies there is looked at again. */
+/** Undefined where there is none that can be read. */
 function readRecord(file: string): z.infer<typeof record> | undefined {
   if (!existsSync(file)) return undefined;
   try {
@@ -67,6 +67,8 @@ export async function fetchHubModel(options: HubFetch): Promise<string> {
   const folder = join(models, ...id.split('/'));
   const file = `${folder}.json`;
   const known = readRecord(file);
+  // Of which revision its files are, nothing says any more.
+  if (known === undefined && existsSync(file)) rmSync(folder, { recursive: true, force: true });
   if (known?.complete === true) return folder;
   const { revision, bytes, parameters } = await ask(options, folder, known?.revision, []);
   const keep = (complete: boolean) => {

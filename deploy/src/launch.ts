@@ -1,6 +1,5 @@
 // Starts the processes of one machine: servers, streams, then all parts at once. Takes where state lives and which ports;
 // gives a supervisor that keeps them up. Tests replace single processes through `adapt`.
-import { chmodSync, copyFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   type BaseFiles,
@@ -12,7 +11,6 @@ import {
   jsonCodec,
   kvBucket,
   natsConfig,
-  readManifest,
   restoreBackup,
   type Broker,
 } from '@backtalk/kit';
@@ -29,6 +27,7 @@ import { busyPorts, judgeEnginePort, replicaPorts, type Ports } from './ports.js
 import { ProcessRecord } from './process-record.js';
 import { baseModel, policy, type Machine } from './machine.js';
 import { machineProcesses } from './processes.js';
+import { copyRestored } from './restored-files.js';
 import { loadSecrets, type Secrets } from './secrets.js';
 import { Supervisor } from './supervisor.js';
 import type { Terminal } from './terminal.js';
@@ -87,15 +86,7 @@ const turnsShare = 0.4;
 export function launch(options: LaunchOptions): Launched {
   const { data, ports, host, terminal, policies = [policy], base, judge, engine, device, teacher } = options;
   const adapt = options.adapt ?? ((spec: ProcessSpec) => spec);
-  if (options.restore !== undefined) {
-    const { files } = readManifest(options.restore);
-    // The secret of all keyed hashes is among them: with another one, no user would be recognised.
-    if (existsSync(data.secrets)) throw deployErrors.notNew({ folder: data.path });
-    for (const name of files) {
-      copyFileSync(join(options.restore, 'files', name), join(data.path, name));
-      chmodSync(join(data.path, name), 0o600);
-    }
-  }
+  if (options.restore !== undefined) copyRestored(options.restore, data);
   const secrets = loadSecrets(data.path);
   const supervisor = new Supervisor(data.logs, terminal, new ProcessRecord(data.processes));
   return {

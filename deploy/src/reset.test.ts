@@ -1,4 +1,6 @@
 import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { TemporaryDirectory } from '@backtalk/kit/testing';
 import { afterAll, afterEach, expect, it } from 'vitest';
 import { openDataFolder } from './data-folder.js';
@@ -6,7 +8,6 @@ import { readOptions } from './options.js';
 import { resetMachine } from './reset.js';
 import { loadSecrets } from './secrets.js';
 import { createTerminal } from './terminal.js';
-import { PassThrough } from 'node:stream';
 
 const directory = new TemporaryDirectory('reset');
 afterAll(() => {
@@ -24,6 +25,14 @@ it('a reset leaves a folder alone that no start has made, and makes nothing in i
   writeFileSync(thesis, 'mine');
   await expect(reset(directory.path, '--yes')).rejects.toMatchObject({ code: 'no_data_folder' });
   expect([existsSync(thesis), existsSync(directory.join('nats'))]).toEqual([true, false]);
+});
+
+it('a reset takes what a start made that ended before it had secrets', async () => {
+  const folder = directory.join('begun');
+  openDataFolder(folder);
+  writeFileSync(join(folder, 'keys.json'), '{}');
+  await reset(folder, '--yes');
+  expect(existsSync(folder)).toBe(false);
 });
 
 it('a reset deletes nothing without a word, and then all of it', async () => {

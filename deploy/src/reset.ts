@@ -1,8 +1,9 @@
 // Forgets everything: asks first, and not at all while Backtalk runs.
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { basename } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { folderBytes } from '@backtalk/kit';
-import { dataFolderAt, lockDataFolder } from './data-folder.js';
+import { dataFolderAt, lockDataFolder, type DataFolder } from './data-folder.js';
 import { deployErrors } from './errors.js';
 import { endSurvivors } from './process-record.js';
 import type { Options } from './options.js';
@@ -14,7 +15,7 @@ export async function resetMachine(options: Options, terminal: Terminal): Promis
     return;
   }
   const data = dataFolderAt(options.data);
-  if (!existsSync(data.secrets)) throw deployErrors.noDataFolder({ folder: options.data });
+  if (!isOurs(data)) throw deployErrors.noDataFolder({ folder: options.data });
   const release = lockDataFolder(data);
   const size = (folderBytes(options.data) / 1e6).toFixed(0);
   if (
@@ -40,4 +41,10 @@ async function confirm(question: string): Promise<boolean> {
   } finally {
     prompt.close();
   }
+}
+
+/** A start made it, as far as it came: there are secrets, or nothing but what starts make. */
+function isOurs(data: DataFolder): boolean {
+  const own = new Set([...Object.values(data).map((path) => basename(path)), 'lock']);
+  return existsSync(data.secrets) || readdirSync(data.path).every((name) => own.has(name) || name.startsWith('lock.'));
 }

@@ -1,5 +1,6 @@
 // The life of one machine, as a person sees it: checks, the start, the words that tell a newcomer what to do, the way down.
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { inheritedEnvironment } from '@backtalk/kit';
 import { chosenModels, type ChosenModels } from './chosen-models.js';
 import { loopbackHosts, openTo } from './endpoint-key.js';
@@ -19,9 +20,11 @@ interface Welcome {
   readonly host: string;
   readonly data: DataFolder;
   readonly models: ChosenModels;
+  /** Of the installation, whose own data folder commands find by themselves. */
+  readonly root: string;
 }
 
-function welcome(terminal: Terminal, { ports, host, data, models }: Welcome): void {
+function welcome(terminal: Terminal, { ports, host, data, models, root }: Welcome): void {
   const { policies, engine, device, judge } = models;
   const endpoint = endpointUrl(host, ports);
   const isKeyless = loopbackHosts.has(host) && !existsSync(data.keys);
@@ -47,7 +50,9 @@ function welcome(terminal: Terminal, { ports, host, data, models }: Welcome): vo
     `  curl ${endpoint}/chat/completions -H 'content-type: application/json' -d '{"model":"${policies[0] ?? ''}","messages":[{"role":"user","content":"Why is the sky blue?"}]}'`,
   );
   terminal.line('');
-  terminal.line('Or: npx backtalk chat · npx backtalk simulate --user short --sessions 200 · npx backtalk status');
+  const named = data.path === join(root, '.backtalk') ? '' : ` --data ${data.path}`;
+  const commands = ['chat', 'simulate --user short --sessions 200', 'status'];
+  terminal.line(`Or: ${commands.map((words) => `npx backtalk ${words}${named}`).join(' · ')}`);
   terminal.line('Ctrl-C stops everything.');
 }
 
@@ -94,7 +99,7 @@ export async function startMachine(root: string, options: Options, terminal: Ter
     const first = await Promise.race([up(), stopped]);
     if (first !== 'stop') {
       sizeWatch.start();
-      welcome(terminal, { ports, host, data, models });
+      welcome(terminal, { ports, host, data, models, root });
       await stopped;
     }
     terminal.line('');

@@ -80,8 +80,10 @@ export async function answerOf(
 /** What the official client throws, as an error of ours; anything else as it is. */
 export function endpointError(error: unknown, url: string): unknown {
   if (error instanceof OpenAI.APIUserAbortError || !(error instanceof OpenAI.APIError)) return error;
+  if (error instanceof OpenAI.APIConnectionError) return cliErrors.unreachable({ what: 'The gateway', url }, error);
   const { status, message: why, headers: given } = error as InstanceType<typeof OpenAI.APIError>;
-  if (status === undefined) return cliErrors.unreachable({ what: 'The gateway', url }, error);
+  // It came in the middle of an answer that had begun well.
+  if (status === undefined) return cliErrors.brokenOff({ why }, error);
   return cliErrors.refused({ what: 'An answer', status, why, afterMs: given && afterMs(given) }, error);
 }
 

@@ -32,6 +32,11 @@ export const cliErrors = defineErrors('cli', {
     message: (p: { what: string; status: number; why: string; afterMs?: number | undefined }) =>
       `${p.what} was refused (${String(p.status)}): ${p.why}`,
   },
+  brokenOff: {
+    code: 'answer_broken_off',
+    retry: 'never',
+    message: (p: { why: string }) => `The answer broke off: ${p.why}`,
+  },
   unreachable: {
     code: 'unreachable',
     retry: 'never',

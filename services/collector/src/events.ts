@@ -63,6 +63,10 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     linked: (outcome: 'branch' | 'nothing_said' | 'waits_for_answer'): void => {
       linked.inc({ outcome });
     },
+    /** For what it lacks; its answer is delivered again, but for what never comes. */
+    waitingFailed: (error: BacktalkError, deliveries: number): void => {
+      logger.warn('waiting_request_not_linked', { code: error.code, deliveries });
+    },
     closed: (reason: SessionClosed_Reason, turns: number) => {
       closed.inc({ reason: reason.replace('REASON_', '').toLowerCase() });
       logger.debug('session_closed', { reason, turns });

@@ -1,8 +1,9 @@
 // What keeps talks apart that say the same, and what keeps one person's turn from holding up another's.
-import { deadLetters } from '@backtalk/kit';
+import { deadLetters, type Delivery, type StoredFact } from '@backtalk/kit';
 import { FakeClock, until } from '@backtalk/kit/testing';
 import { TurnOpened, type SessionClosed } from '@backtalk/proto/facts';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { collectorHandlers } from './inputs/facts.js';
 import type { LinkParts } from './inputs/link-turn.js';
 import { IdleSessions } from './inputs/sessions.js';
 import { CollectorRig } from './testing/collector-rig.js';
@@ -60,6 +61,33 @@ it('an answer whose waiting request cannot be read is taken all the same, and ho
   await rig.untilTaken();
   expect(await deadLetters(rig.broker).count()).toBe(0);
   expect(await until(continuedBy('b'))).toBe(idOf('d'));
+});
+
+it('a waiting request that fails for a moment waits on, and is linked when its answer is delivered again', async () => {
+  let isAway = true;
+  const linked: string[] = [];
+  const index = {
+    turn: (turn: string) => Promise.resolve(turn === 'turn_b' ? { parent: 'turn_a' } : undefined),
+    putTurn: () => Promise.resolve(),
+    addAnswer: () => Promise.resolve(),
+    waiting: (_: object, name: string) => Promise.resolve(name === 'ka' ? ['turn_b'] : []),
+    stopWaiting: (_: object, __: string, waiting: string) => Promise.resolve(linked.push(waiting)),
+  };
+  const away = { code: 'broker_unavailable', retry: 'later', status: 503 };
+  const log = {
+    opened: () => (isAway ? Promise.reject(Object.assign(new RangeError('away'), away)) : Promise.resolve()),
+  };
+  const parts = { index, log, events: { waitingFailed: () => undefined } } as unknown as LinkParts;
+  const taken = () => Promise.resolve(true);
+  const { turnCompleted } = collectorHandlers(parts, (work) => work(), { answersTaken: taken, turnsTaken: taken });
+  const message = completed('turn_a', 'u', 'ka', '');
+  const handled = () =>
+    turnCompleted({ message, sequence: 1, timeMs: 0 } as StoredFact<'turnCompleted'>, { deliveries: 1 } as Delivery);
+  await expect(handled()).rejects.toThrow();
+  expect(linked).toEqual([]);
+  isAway = false;
+  await handled();
+  expect(linked).toEqual(['turn_b']);
 });
 
 it('sessions that ended while the collector was away are closed with their turns', async () => {

@@ -4,9 +4,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { adminUser, backUp, keptFiles, keptStreams } from '@backtalk/kit';
 import { z } from 'zod';
-import { withBroker } from '../connection.js';
+import { withBroker, type Connection } from '../connection.js';
 import type { CommandContext } from '../shell.js';
 
+/** Of a start that names none. */
+const usualPolicy = 'backtalk';
 const secrets = z.object({ passwords: z.object({ admin: z.string() }) });
 
 export async function backup({ connection, output }: CommandContext, to: string): Promise<void> {
@@ -44,5 +46,11 @@ export async function backup({ connection, output }: CommandContext, to: string)
   );
   output.line(`${String(manifest.blobs)} blobs; everything is in ${folder}.`);
   if (files.length > 0) output.line('It holds passwords and keys: keep it where only you can read it.');
-  output.line(`Go on from it: npm start -- --data NEW --restore ${folder}`);
+  output.line(`Go on from it: npm start -- --data NEW --restore ${folder}${flagsOf(connection)}`);
+}
+
+/** What a start does not find in the copy: whose versions these are. */
+function flagsOf({ model, policies }: Connection): string {
+  const names = policies.join(',');
+  return [model === undefined ? '' : ` --model ${model}`, names === usualPolicy ? '' : ` --policies ${names}`].join('');
 }

@@ -121,7 +121,8 @@ class Talk {
     } catch (error) {
       if (this.signal.aborted) return output.line('');
       // What is refused may be said otherwise, or later: the talk goes on.
-      if (!isBacktalkError(error, 'refused')) throw error;
+      if (!isBacktalkError(error, 'refused') && !isBacktalkError(error, 'answer_broken_off')) throw error;
+      output.value({ error: { code: error.code, message: error.message } });
       output.complain(error.message);
       process.exitCode = exitStatusOf(error.code);
       return;

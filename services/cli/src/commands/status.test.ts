@@ -54,6 +54,13 @@ it('says with which code the newest step of a training worker failed, and how of
   });
 });
 
+it('status says in words that a step failed once', async () => {
+  const metrics =
+    'backtalk_training_steps_total{outcome="out_of_memory"} 1.0\nbacktalk_training_last_step_failed{code="out_of_memory"} 1.0\n';
+  const { why } = await partStatus('training-worker', await readyPart(metrics));
+  expect(why).toBe('its newest step failed: out_of_memory, once since its start');
+});
+
 it('a training worker whose newest step ended well has nothing to say of those that failed before', async () => {
   const url = await readyPart('backtalk_training_steps_total{outcome="out_of_memory"} 2.0\n');
   expect(await partStatus('training-worker', url)).toMatchObject({ ready: true, why: '' });

@@ -53,7 +53,7 @@ function stepsFailing(text: string): string {
   const [code] = Object.keys(metrics.by('backtalk_training_last_step_failed', 'code'));
   if (code === undefined) return '';
   const failed = metrics.sum('backtalk_training_steps_total', { outcome: code });
-  return `its newest step failed: ${code}, ${String(failed)} times since its start`;
+  return `its newest step failed: ${code}, ${failed === 1 ? 'once' : `${String(failed)} times`} since its start`;
 }
 
 /** What a judge that reads has used since its start; empty where it has asked nothing. */

@@ -62,7 +62,8 @@ export function turnOpened(turn: Turn, conversation: Conversation): TurnOpened {
     conversation,
     sampling: turn.sampling,
     consent: turn.consent,
-    provisionalParent: turn.parent?.turn ?? '',
+    // One that is nowhere would be waited for in vain.
+    provisionalParent: turn.parent !== undefined && turn.parent.conversation.messages > 0 ? turn.parent.turn : '',
     provisionalSession: turn.session,
     declaredSession: turn.declared.session,
     declaredTurnType: turn.declared.turnType,

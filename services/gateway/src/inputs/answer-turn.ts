@@ -112,7 +112,7 @@ async function relay(
 ): Promise<void> {
   const { request, response, headers, signal } = exchange;
   response.writeHead(200, { ...streamHeaders, ...headers, ...headersOf(turn) });
-  const writer = new StreamWriter(response, parts.clock, parts.config.readerWaitMs);
+  const writer = new StreamWriter(response, parts.config.readerWaitMs);
   const accumulator = new CaptureAccumulator();
   const view: ClientView = { turn: turn.id, ...request };
   // The text of the frames that are held, from the final one on.

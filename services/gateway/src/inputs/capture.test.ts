@@ -133,6 +133,8 @@ describe('a broker that dies under load', () => {
     await inLog(id);
     const fact = await around.reader.last('turnOpened', { turn: id });
     expect(fact?.message).toMatchObject({ provisionalParent: '', conversation: { baseTurn: '', sharedMessages: 0 } });
+    // But its session, and a "no" to training, go along.
+    expect(fact?.message.provisionalSession).toBe(lost.id.replace('turn_', 'session_'));
   });
 });
 

@@ -1,34 +1,50 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { FakeClock } from '@backtalk/kit/testing';
 import { expect, it } from 'vitest';
 import { StreamWriter } from './stream-writer.js';
 
-/** A response whose client has read so many of its bytes. */
-class SlowResponse extends EventEmitter {
+/** A response, and the socket under it, whose timer the test rings. */
+class Response extends EventEmitter {
+  readonly timers: number[] = [];
+  readonly socket = Object.assign(new EventEmitter(), {
+    setTimeout: (ms: number) => {
+      this.timers.push(ms);
+      return this.socket;
+    },
+  });
   destroyed = false;
-  readonly socket = { bytesWritten: 1_000, writableLength: 1_000 };
-
-  read(bytes: number): void {
-    this.socket.writableLength -= bytes;
-  }
 
   destroy(): void {
     this.destroyed = true;
   }
+
+  get waiters(): number {
+    return this.socket.listenerCount('timeout') + this.listenerCount('drain') + this.listenerCount('close');
+  }
 }
 
-it('a client that reads a little at a time is waited for, and cut once nothing is read for the whole of the wait', async () => {
-  const [response, clock] = [new SlowResponse(), new FakeClock()];
-  const drained = new StreamWriter(response as unknown as ServerResponse, clock, 1_000).drained();
-  const outcome = drained.catch((error: unknown) => error);
-  for (let waits = 0; waits < 5; waits += 1) {
-    response.read(1);
-    await clock.advance(1_000);
-    expect(response.destroyed).toBe(false);
-  }
-  await clock.advance(1_000);
-  expect(response.destroyed).toBe(true);
+const drainedOf = (response: Response) =>
+  new StreamWriter(response as unknown as ServerResponse, 1_000).drained().then(
+    () => 'drained',
+    (error: unknown) => error,
+  );
+
+it('a client is cut once its socket says that nothing was read for the whole of the wait', async () => {
+  const response = new Response();
+  const outcome = drainedOf(response);
+  expect(response.timers).toEqual([1_000]);
+  response.socket.emit('timeout');
   expect(await outcome).toMatchObject({ code: 'reader_too_slow' });
-  expect([clock.waiting, response.listenerCount('drain'), response.listenerCount('close')]).toEqual([0, 0, 0]);
+  expect([response.destroyed, response.timers, response.waiters]).toEqual([true, [1_000, 0], 0]);
+});
+
+it.each([
+  ['drain', 'drained'],
+  ['close', { code: 'client_gone' }],
+])('a client whose buffer says %s is waited for no longer, and its socket’s timer is off', async (event, expected) => {
+  const response = new Response();
+  const outcome = drainedOf(response);
+  response.emit(event);
+  expect(await outcome).toEqual(typeof expected === 'string' ? expected : expect.objectContaining(expected));
+  expect([response.destroyed, response.timers, response.waiters]).toEqual([false, [1_000, 0], 0]);
 });

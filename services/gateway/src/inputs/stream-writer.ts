@@ -4,7 +4,6 @@
 // slower than the engine writes has `bufferBytesMax` of room; then the engine is made to wait, and a client that still
 // reads nothing is cut.
 import type { ServerResponse } from 'node:http';
-import type { Clock } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
 
 const bufferBytesMax = 1024 * 1024;
@@ -14,7 +13,6 @@ export class StreamWriter {
 
   constructor(
     private readonly response: ServerResponse,
-    private readonly clock: Clock,
     private readonly waitMs: number,
   ) {}
 
@@ -36,18 +34,16 @@ export class StreamWriter {
   /** Rejects with `reader_too_slow`, and cuts the connection, when the client reads nothing for so long. */
   drained(): Promise<void> {
     return new Promise((resolve, reject) => {
-      const response = this.response;
-      let read = readOf(response);
-      let cancel = (): void => undefined;
-      const wait = (): void => {
-        cancel = this.clock.timer(this.waitMs, () => {
-          const before = read;
-          read = readOf(response);
-          if (read > before) return wait();
-          settle();
-          response.destroy();
-          reject(gatewayErrors.readerTooSlow());
-        });
+      const { response } = this;
+      const { socket } = response;
+      const settle = (): void => {
+        socket?.setTimeout(0).off('timeout', onTimeout);
+        response.off('drain', onDrain).off('close', onClose);
+      };
+      const onTimeout = (): void => {
+        settle();
+        response.destroy();
+        reject(gatewayErrors.readerTooSlow());
       };
       const onDrain = (): void => {
         settle();
@@ -57,21 +53,11 @@ export class StreamWriter {
         settle();
         reject(gatewayErrors.clientGone());
       };
-      const settle = (): void => {
-        cancel();
-        response.off('drain', onDrain);
-        response.off('close', onClose);
-      };
-      response.on('drain', onDrain);
-      response.on('close', onClose);
-      wait();
+      // The socket's own timer begins again with every piece that is read.
+      socket?.setTimeout(this.waitMs).on('timeout', onTimeout);
+      response.on('drain', onDrain).on('close', onClose);
     });
   }
-}
-
-/** Bytes that the system has taken for the client: no more than fit into its buffers beyond those that were read. */
-function readOf({ socket }: ServerResponse): number {
-  return socket === null ? 0 : socket.bytesWritten - socket.writableLength;
 }
 
 /**

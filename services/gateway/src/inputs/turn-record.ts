@@ -10,6 +10,8 @@ import { factBytesLeast, requestBytes } from '../domain/log-bytes.js';
 import { sessionOfTurn } from '../domain/session-name.js';
 import { areLogprobsUntrue, type Ending } from '../domain/trainability.js';
 import { completedBytes, remembered, turnCompleted, turnOpened, type Turn, type TurnAnswer } from '../domain/turn.js';
+import type { RememberedConversation } from '../domain/continuation.js';
+import type { StoredWhere } from '../events.js';
 import type { OpenTurn } from '../outputs/turn-store.js';
 import type { Exchange } from './answer-turn.js';
 import type { Parts } from './parts.js';
@@ -71,10 +73,17 @@ export class TurnRecord {
       const session = sessionOfTurn(turn.id);
       if (session !== turn.session) facts.push(store.fact('sessionEnded', { ...ended, session }, trace));
     }
-    const where = await store.complete(open, facts);
-    // Of what is nowhere, nothing is stored as a difference, and nothing can go on from it.
-    const [key, kept] = where === 'nowhere' ? ['', nothingShared] : [completed.answerKey, conversation.remembered];
-    await index.remember(key, remembered(turn, kept), { tenant, user, session: turn.session });
+    const remember = (kept: RememberedConversation) =>
+      index.remember(completed.answerKey, remembered(turn, kept), { tenant, user, session: turn.session });
+    const remembering = remember(conversation.remembered);
+    let where: StoredWhere = 'nowhere';
+    try {
+      where = await store.complete(open, facts);
+    } finally {
+      await remembering;
+      // The newest memory holds: what goes on from it takes its session and its "no" along, and builds on nothing that is nowhere.
+      if (where === 'nowhere') await remember(nothingShared);
+    }
     // Of an attempt, each turn is judged once more when its outcome is known.
     const ends = factBytesLeast * (facts.length - 1 + (turn.group === '' ? 0 : 1));
     access.shares.add(turn.caller, bytes + completedBytes(completed) + ends);

@@ -45,6 +45,15 @@ describe('answers to probe questions', () => {
     expect(asked).toBe(probes);
   });
 
+  it.each([
+    [4, false],
+    [40, true],
+  ])('answers of %i tokens say whether they were cut off: %s', async (answerTokens, isCut) => {
+    engine.settings.answerTokens = answerTokens;
+    const [answers] = await behaviour.answersOf(leased(), [engine.baseModel]);
+    expect(new Set(answers?.texts.map((text) => text.endsWith(' …')))).toEqual(new Set([isCut]));
+  });
+
   it('answers that an engine failed to give ahead are asked for again, and known then', async () => {
     engine.settings.faults = { failStatus: 500 };
     await expect(behaviour.askAhead(leased(), [engine.baseModel])).rejects.toMatchObject({ status: 502 });

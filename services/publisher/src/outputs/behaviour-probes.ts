@@ -30,6 +30,7 @@ const temperature = 0.8;
 /** What a version answered, as the gate sees it. */
 interface Answers {
   readonly faults: Faults;
+  /** For people to read: one that was cut off says so. */
   readonly texts: readonly string[];
   /** Mean −log p of the sampled tokens, nats a token; undefined where the engine gives no logprobs. */
   readonly entropy: number | undefined;
@@ -129,7 +130,8 @@ export class BehaviourProbes {
     }
     const faults: (AnswerFault | undefined)[] = [];
     for (const [at, { fault }] of answers.entries()) faults.push(fault ?? (await this.topicOf(asking, answers, at)));
-    return { faults, texts: answers.map(({ text }) => text), ...figuresOf(answers) };
+    const texts = answers.map(({ text, ids }) => (ids.length < this.limits.tokens ? text : `${text.trimEnd()} …`));
+    return { faults, texts, ...figuresOf(answers) };
   }
 
   private async answer(asking: Asking, model: string, content: string, seed: number): Promise<Answered> {

@@ -28,6 +28,7 @@ describe('how two wishes stand to each other', () => {
     ['Antworte auf Deutsch.', 'Bitte immer auf Deutsch!'],
     ["That's too formal.", 'Be casual.'],
     ['No tables.', 'Not those little tables, please.'],
+    ['No tables.', "I'd like no tables."],
     ['Too little detail!', 'More detail!'],
   ])('finds the same wish in “%s” and “%s”', (a, b) => {
     expect(relateByWords(a, b)).toBe('same');

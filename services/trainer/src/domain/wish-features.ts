@@ -31,7 +31,7 @@ export function wishFeatures(wish: string): WishFeatures {
 }
 
 /** "Contractions like don't": an example of what is asked for, whose negation asks for nothing. */
-const example = / (?:like|such as) (?:don't|not|no|never|isn't|can't|won't)(?= |$).*$/u;
+const example = / (?:like|such as) \p{L}+n't(?= |$).*$/u;
 
 function tokensOf(clause: string): string[] {
   // Quotation marks are no part of a word; apostrophes within one are.

@@ -175,7 +175,8 @@ export class BatchClosing {
     if (batch === undefined || plan === undefined) return 'gone';
     const parent = line.nextParent();
     const before = await store.manifestOfVersion(end.policy, parent, line);
-    if (plan.training.loraRank !== (before?.loraRank ?? recipe.loraRank)) return 'other_rank';
+    const shape = before ?? recipe;
+    if (plan.training.loraRank !== shape.loraRank || plan.training.loraAlpha !== shape.loraAlpha) return 'other_rank';
     const original = chain.originalOf(number);
     const first = original === number ? batch : ((await this.ledger.batch(ledger, original)) ?? batch);
     // Of those who left since: what was said later is new.

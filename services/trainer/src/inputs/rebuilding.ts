@@ -3,7 +3,7 @@
 // A rebuild makes one version, and before it parents whose files were swept, each under its own digest, so that they are there again. A
 // replay makes a row of them, each upon what the one before comes out as now, on request with another recipe; nothing serves what it makes.
 import { asBacktalkError, isBacktalkError } from '@backtalk/kit';
-import type { BatchClosed, UserBaseline } from '@backtalk/proto/facts';
+import type { UserBaseline } from '@backtalk/proto/facts';
 import type { TrainingReport, WeightsFile, WeightsManifest } from '@backtalk/proto/weights';
 
 import type { Recipe } from '../domain/recipe.js';
@@ -266,9 +266,12 @@ export class Rebuilding {
 
 /** An adapter's shape is fixed at a policy's first step, unless a replay begins with that. */
 function checkRank({ parent, plan: { training } }: StepSource): void {
-  if (parent === undefined || parent.loraRank === training.loraRank) return;
-  const problem = `loraRank ${training.loraRank} needs a replay from the policy's first version: ${parent.version} has ${parent.loraRank}.`;
-  throw trainerErrors.replayRefused({ problems: [problem] });
+  const problems = (['loraRank', 'loraAlpha'] as const).flatMap((name) => {
+    const [own, before] = [training[name], parent?.[name]];
+    if (parent === undefined || own === before) return [];
+    return [`${name} ${own} needs a replay from the policy's first version: ${parent.version} has ${before}.`];
+  });
+  if (problems.length > 0) throw trainerErrors.replayRefused({ problems });
 }
 
 /** No version comes of a step that is skipped, so nothing is made upon it. What is made again was not. */

@@ -5,7 +5,7 @@ import os
 
 from backtalk_worker.gen.backtalk.v1 import weights_pb2
 from backtalk_worker.process.events import ProcessEvents
-from backtalk_worker.training.errors import TrainingWorkerError
+from backtalk_worker.training.errors import StepCancelledError, TrainingWorkerError
 
 STEP_BUCKETS_S = (1, 2, 5, 10, 20, 40, 80, 160, 320, 640)
 LOGGED = ("loss", "loss_opd", "loss_binary", "divergence", "kl_base", "kl_step", "step_scale", "tokens")
@@ -66,7 +66,8 @@ class TrainingEvents(ProcessEvents):
         code = error.code if known else "internal"
         self._steps.labels(code).inc()
         self._last_failed.clear()
-        self._last_failed.labels(code).set(1)
+        if not isinstance(error, StepCancelledError):
+            self._last_failed.labels(code).set(1)
         level, cause = (logging.WARNING, None) if known else (logging.ERROR, error)
         self.log("step_failed", {"call": call, "code": code}, level, cause)
 
