@@ -8,13 +8,16 @@ import { startNats, type TestNats } from '../testing/nats-server.js';
 import { startValkey, type TestValkey } from '../testing/valkey-server.js';
 import { checkInstallation, type InstallationConfig } from './check-installation.js';
 
+/** Servers of a cluster that has just started do not know each other yet. */
+const threeCopies = { replicas: 3, turnsBytesMax: 64 * 1024 * 1024, withinMs: 90_000 };
+
 let alone: TestNats;
 let cluster: TestNatsCluster;
 let valkey: TestValkey;
 
 beforeAll(async () => {
   [alone, cluster, valkey] = await Promise.all([startNats(), startNatsCluster(), startValkey()]);
-  await ensureStreams(await cluster.connect('admin'), { replicas: 3, turnsBytesMax: 64 * 1024 * 1024 });
+  await ensureStreams(await cluster.connect('admin'), threeCopies);
 }, 180_000);
 
 afterAll(async () => {
@@ -70,7 +73,7 @@ describe('the production profile', () => {
 
   it('refuses a broker that acknowledges before it has written to disk', { timeout: 180_000 }, async () => {
     const lazy = await startNatsCluster((text) => text.replace('sync_interval: always', 'sync_interval: "2m"'));
-    await ensureStreams(await lazy.connect('admin'), { replicas: 3, turnsBytesMax: 64 * 1024 * 1024 });
+    await ensureStreams(await lazy.connect('admin'), threeCopies);
     const checking = checkInstallation(config({ natsMonitorUrl: lazy.monitorUrls }), await lazy.connect('collector'));
     await expect(checking).rejects.toThrow('set jetstream sync_interval: always');
     await lazy.stop();
