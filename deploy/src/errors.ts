@@ -29,7 +29,7 @@ export const deployErrors = defineErrors('deploy', {
     code: 'no_data_folder',
     retry: 'never',
     message: (p: { folder: string }) =>
-      `${p.folder} is no data folder of Backtalk: no secrets.json is in it, but other files are. Nothing was deleted.`,
+      `${p.folder} is no data folder of Backtalk, or holds files of others. Nothing was deleted.`,
   },
   notNew: {
     code: 'data_folder_in_use',

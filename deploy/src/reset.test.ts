@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { TemporaryDirectory } from '@backtalk/kit/testing';
@@ -21,10 +21,14 @@ const reset = (folder: string, ...flags: readonly string[]) =>
   resetMachine(readOptions(['reset', '--data', folder, ...flags], '/'), createTerminal(new PassThrough().resume()));
 
 it('a reset leaves a folder alone that no start has made, and makes nothing in it', async () => {
-  const thesis = directory.join('thesis.txt');
-  writeFileSync(thesis, 'mine');
-  await expect(reset(directory.path, '--yes')).rejects.toMatchObject({ code: 'no_data_folder' });
-  expect([existsSync(thesis), existsSync(directory.join('nats'))]).toEqual([true, false]);
+  // Names that a data folder has too, and the folder's own.
+  for (const names of [['thesis.txt'], ['logs'], ['logs', 'mine']]) {
+    const folder = directory.join(`${String(names.length)}${names.join()}`, 'mine');
+    mkdirSync(folder, { recursive: true });
+    for (const name of names) writeFileSync(join(folder, name), 'mine');
+    await expect(reset(folder, '--yes')).rejects.toMatchObject({ code: 'no_data_folder' });
+    expect(readdirSync(folder).sort()).toEqual(names);
+  }
 });
 
 it('a reset takes what a start made that ended before it had secrets', async () => {

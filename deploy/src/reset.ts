@@ -44,7 +44,9 @@ async function confirm(question: string): Promise<boolean> {
 }
 
 /** A start made it, as far as it came: there are secrets, or nothing but what starts make. */
-function isOurs(data: DataFolder): boolean {
-  const own = new Set([...Object.values(data).map((path) => basename(path)), 'lock']);
-  return existsSync(data.secrets) || readdirSync(data.path).every((name) => own.has(name) || name.startsWith('lock.'));
+function isOurs({ path, ...within }: DataFolder): boolean {
+  if (existsSync(within.secrets)) return true;
+  const own = new Set(['lock', ...Object.values(within).map((place) => basename(place))]);
+  const isBegun = existsSync(within.nats) && existsSync(within.valkey);
+  return isBegun && readdirSync(path).every((name) => own.has(name) || name.startsWith('lock.'));
 }

@@ -101,7 +101,9 @@ async function stepBackFrom(parts: ReleaseParts, from: string, why: string, { to
 /** Nothing is burned where no engine that serves could answer with it: its files may be gone. */
 async function makeReady({ chain, loaders, policy }: ReleaseParts, version: string): Promise<void> {
   if (version === baseVersion(policy)) return;
-  const engines = loaders.ready().filter(({ engine: { pools } }) => pools.includes('serving'));
+  const all = loaders.ready();
+  const engines = all.filter(({ engine: { pools } }) => pools.includes('serving'));
+  if (engines.length === 0 && all.length > 0) throw publisherErrors.cannotAnswer({ version, codes: ['none serves'] });
   const lacking = engines.filter(({ engine }) => !engine.versions.includes(version));
   if (lacking.length === 0) return;
   const manifestDigest = chain.state.digests.get(version) ?? '';
