@@ -53,7 +53,7 @@ Options of start:
 Environment: BACKTALK_PYTHON names the Python to use; BACKTALK_TORCH=cuda takes the CUDA build of torch;
 BACKTALK_VLLM names the vLLM of --profile gpu.`;
 
-async function setUp(extras, { skipBuild = false } = {}) {
+async function setUp(wanted, { skipBuild = false } = {}) {
   checkPlatform();
   checkNode();
   const python = findPython();
@@ -64,8 +64,8 @@ async function setUp(extras, { skipBuild = false } = {}) {
   const context = { root, logFolder, logFile: join(logFolder, 'setup.log') };
   if (first) say('First start: installing everything that Backtalk needs into this folder (some minutes, about 3 GB).');
   await installNodePackages(context);
-  await setUpPython(python, extras, context);
-  if (extras.includes('development')) setUpPrometheus(context);
+  await setUpPython(python, wanted, context);
+  if (wanted.includes('development')) setUpPrometheus(context);
   if (!skipBuild) await build(context);
 }
 
@@ -98,6 +98,8 @@ const handedOver = [
   'profile',
   'gpus',
 ];
+/** What `setup` installs besides. */
+const extras = ['scoring', 'development', 'tinker', 'vllm'];
 const switches = ['yes', 'dry-run', 'json', 'compose'];
 
 function readCommandLine() {
@@ -115,6 +117,8 @@ function readCommandLine() {
   const [verb = 'start', ...more] = positionals;
   if (!['start', 'reset', 'setup'].includes(verb) || more.length > 0)
     throw new SetupRefusal(`There is no '${positionals.join(' ')}': use start, reset or setup (--help).`);
+  const unknown = values.with?.find((extra) => !extras.includes(extra));
+  if (unknown !== undefined) throw new SetupRefusal(`--with '${unknown}' is not one of ${extras.join(', ')}.`);
   return { verb, values };
 }
 

@@ -1,5 +1,6 @@
+import { freePort } from '@backtalk/kit/testing';
 import { expect, it } from 'vitest';
-import { endpointUrl, portsFrom } from './ports.js';
+import { busyPorts, endpointUrl, portsFrom } from './ports.js';
 
 it.each([
   ['127.0.0.1', 'http://127.0.0.1:30000/v1'],
@@ -10,4 +11,9 @@ it.each([
 ])('the endpoint on %s has an address that clients can call', (host, url) => {
   expect(endpointUrl(host, portsFrom(30_000))).toBe(url);
   expect(new URL(url).port).toBe('30000');
+});
+
+it('an address that is not of this machine is refused by its name, and not taken for a port in use', async () => {
+  const ports = portsFrom(await freePort());
+  await expect(busyPorts(ports, '192.0.2.1')).rejects.toThrow("--host '192.0.2.1' is not an address of this machine.");
 });

@@ -2,6 +2,8 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
+import { deployErrors } from './errors.js';
+
 export interface Ports {
   readonly endpoint: number;
   readonly health: Readonly<
@@ -96,10 +98,20 @@ export async function busyPorts(
         probe.close();
         await once(probe, 'close');
         return true;
-      } catch {
+      } catch (error) {
+        refuseAddress(error, endpointHost, port);
         return false;
       }
     }),
   );
   return named.filter((_, at) => free[at] !== true);
+}
+
+/** Where nothing listens there, and nothing can. */
+function refuseAddress(error: unknown, host: string, port: number): void {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (code === 'EADDRINUSE') return;
+  if (code === 'EACCES')
+    throw deployErrors.badOption({ option: 'port', value: String(port), wanted: 'a port that this user may open' });
+  throw deployErrors.badOption({ option: 'host', value: host, wanted: 'an address of this machine' });
 }

@@ -38,6 +38,7 @@ describe('the start command', () => {
     [['--bogus'], "Unknown option '--bogus': npm start -- --help lists what there is.\n"],
     [['--port'], "Option '--port <value>' argument missing: npm start -- --help lists what there is.\n"],
     [['begin'], "There is no 'begin': use start, reset or setup (--help).\n"],
+    [['setup', '--with', 'vlm'], "--with 'vlm' is not one of scoring, development, tinker, vllm.\n"],
     [['start', 'over'], "There is no 'start over': use start, reset or setup (--help).\n"],
   ])('refuses %j in one line, before anything is installed', (args, line) => {
     expect(run(...args)).toMatchObject({ status: 2, stdout: '', stderr: line });

@@ -37,7 +37,7 @@ import { trimTurns, type TrimFlags } from './commands/turns.js';
 import { undo, type UndoFlags } from './commands/undo.js';
 import { listVersions, showVersion } from './commands/versions.js';
 import { cliErrors } from './errors.js';
-import { age, createShell, names, size, whole, type Run, type Shell } from './shell.js';
+import { age, createShell, name, names, size, whole, type Run, type Shell } from './shell.js';
 
 const weightsKind = 'weights';
 
@@ -177,7 +177,7 @@ function addLessons({ program, run }: Shell): void {
     .command('lessons')
     .description('what is being learned of your wishes')
     .addHelpText('after', lessonsHelp);
-  const whose = ['--user <name>', 'the person, where the key speaks for several'] as const;
+  const whose = ['--user <name>', 'the person, where the key speaks for several', name] as const;
   lessons
     .command('list', { isDefault: true })
     .description('every lesson, with its state')
@@ -304,8 +304,8 @@ function addTrimming(program: Command, run: Run): void {
     .command('trim')
     .description('delete old turns and their payloads, but none that the trainer still needs')
     .requiredOption('--older-than <age>', 'about which nothing was said for so long: 30d, 12h, 30m or 45s', age)
-    .option('--tenant <name>', "only this tenant's")
-    .option('--user <name>', "only this user's, of the tenant (default: default)")
+    .option('--tenant <name>', "only this tenant's", name)
+    .option('--user <name>', "only this user's, of the tenant (default: default)", name)
     .option('--also-needed', 'also those that the trainer still needs: they are never learned from', false)
     .option('--dry-run', 'say what would go, and delete nothing', false)
     .option('--yes', 'do not ask', false)
@@ -318,7 +318,7 @@ function addForgetting(program: Command, { run, attempt }: Shell): void {
     .description(
       'a person leaves (local, on a machine without keys): their turns, what was learned from them and what those versions were; gives a signed receipt',
     )
-    .option('--tenant <name>', 'of this tenant (default: default)')
+    .option('--tenant <name>', 'of this tenant (default: default)', name)
     .option('--dry-run', 'only say what would be done', false)
     .option('--yes', 'do not ask', false)
     .addOption(waiting('for the trainer, and for a version that is being made', 600_000, '10m'))
@@ -354,8 +354,8 @@ function addInstalling({ program, run }: Shell): void {
   keys
     .command('add')
     .description('make a key, and show it once')
-    .option('--tenant <name>', 'whose data it is', 'default')
-    .option('--user <name>', 'whose wishes are learned', 'local')
+    .option('--tenant <name>', 'whose data it is', name, 'default')
+    .option('--user <name>', 'whose wishes are learned', name, 'local')
     .option('--no-train', 'nothing that comes with it is learned from')
     .option('--accept-user-field', "take the request's `user` for the user", false)
     .option(

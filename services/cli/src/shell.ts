@@ -93,6 +93,12 @@ export function size(text: string): number {
   return bytes;
 }
 
+/** An option's value as the name of a tenant or a person: any, but not none. */
+export function name(text: string): string {
+  if (text.trim() === '') throw new InvalidArgumentError('A name is needed.');
+  return text;
+}
+
 /** An option's value as names with commas between. */
 export function names(text: string): readonly string[] {
   const list = text.split(',').map((name) => name.trim());

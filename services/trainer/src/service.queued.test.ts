@@ -1,6 +1,8 @@
 import { until } from '@backtalk/kit/testing';
+import { Lesson_State, LessonChanged_Action, WeightsStaged_Stage } from '@backtalk/proto/facts';
 import { afterEach, describe, expect, it } from 'vitest';
 
+import { recipePresets } from './domain/recipe.js';
 import { FakeTrainingWorker } from './testing/fake-training-worker.js';
 import { TrainerRig, type RigOptions } from './testing/trainer-rig.js';
 
@@ -15,6 +17,26 @@ afterEach(async () => {
 });
 
 describe('a batch that waits for a worker', () => {
+  it('what ends a lesson does not wait for its step, whose report is read all the same', async () => {
+    await rigWith({ environment: { BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=2' } });
+    await rig.startTrainer();
+    await rig.worker.kill();
+    await rig.correct(2);
+    const [first] = await rig.untilBatches(1);
+    const lesson = first?.lessons[0]?.id ?? '';
+    await rig.changeLesson({ id: 'c1', lesson, user: 'user0', action: LessonChanged_Action.ACTION_RETIRE });
+    const [, second] = await rig.untilBatches(2);
+    expect(second).toMatchObject({ why: 'lessons', lessons: [{ id: lesson, state: Lesson_State.STATE_RETIRED }] });
+    expect(await rig.versions()).toEqual([]);
+    await rig.worker.start();
+    await rig.untilVersions(1);
+    await rig.stage('backtalk-v1', WeightsStaged_Stage.STAGE_STABLE);
+    await rig.correct(2, { name: 'next', user: 'user1' });
+    const [, , third] = await rig.untilBatches(3);
+    const taken = third?.lessons.find(({ id }) => id === lesson);
+    expect(taken?.steps).toBe(recipePresets.tiny.recipe.optimizerSteps);
+  });
+
   it('a batch is given up in the queue as soon as an operator says so, and never trained', async () => {
     await rigWith({
       environment: { BACKTALK_POLICIES: 'backtalk,other', BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=2' },

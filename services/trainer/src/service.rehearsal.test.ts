@@ -79,4 +79,18 @@ describe('a lesson that is rehearsed', () => {
     expect(batches[2]?.lessons.find(({ id }) => id === 'l1')?.steps).toBe(2);
     expect(await rig.metric(trainer, /batches_closed_total\{.*why="rehearsed"/)).toBe(3);
   });
+
+  it('what is said again in other words, after its lesson was rehearsed, waits for a batch of turns', async () => {
+    rig = await TrainerRig.start({ environment: { BACKTALK_RECIPE_SET: 'rehearsalSteps=1,optimizerSteps=1' } });
+    await rig.startTrainer();
+    await rig.say({ turn: 'first', hint: 'From now on always answer in one sentence.', stands: true });
+    await rig.untilVersions(1);
+    await rig.stage('backtalk-v1', WeightsStaged_Stage.STAGE_STABLE);
+    await rig.say({ turn: 'again', hint: 'From now on you should always answer in one sentence.', stands: true });
+    await rig.say({ turn: 'new', user: 'bob', hint: 'From now on use tables.', stands: true });
+    await rig.untilVersions(2);
+    const taken = (await rig.batches()).map(({ samples }) => samples.filter(({ question }) => question === 0));
+    expect(taken.map((samples) => samples.map(({ turn }) => turn))).toEqual([['first'], ['again', 'new']]);
+    expect(rig.worker.steps[1]?.request.samples).toHaveLength(8);
+  });
 });

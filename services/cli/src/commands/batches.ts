@@ -21,6 +21,12 @@ interface BatchRow {
   readonly why: string;
 }
 
+const meanings: readonly (readonly [State, string])[] = [
+  ['open', 'its step is still to be taken'],
+  ['trained', 'it made the version beside it, which the gate may have burned (npx backtalk versions)'],
+  ['given_up', 'no version will ever come of it; the last column says why'],
+  ['settled', 'no step: it says what became of turns that are not trained on, or what was said or measured of lessons'],
+];
 const shownMax = 50;
 const triedCodec = jsonCodec(z.object({ batch: z.number(), tries: z.number(), code: z.string() }));
 const abandonCodec = jsonCodec(z.object({ batch: z.number() }));
@@ -88,6 +94,9 @@ export async function listBatches({ connection, output }: CommandContext): Promi
       why,
     ]),
   );
+  output.line('');
+  for (const [state, meaning] of meanings)
+    if (shown.some((row) => row.state === state)) output.line(`${state.replace('_', ' ')}: ${meaning}`);
   const open = shown.find(({ state, tries }) => state === 'open' && tries > 1);
   if (open === undefined) return;
   output.line('');

@@ -67,7 +67,10 @@ const meanings: readonly (readonly [state: string, meaning: string])[] = [
     'waiting',
     'not said to stand: another lesson of that person is learned first; then heard, until a correction asks again',
   ],
-  ['retired', 'ended by its person, by an operator, or by a newer lesson that says the opposite'],
+  [
+    'retired',
+    'ended by its person, by an operator, or by a newer lesson that says the opposite, or the same once more',
+  ],
 ];
 
 export const lessonsHelp = `

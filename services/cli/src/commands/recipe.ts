@@ -17,6 +17,11 @@ export function showRecipe(output: Output, nameOrPath: string | undefined, set: 
   output.line(`Recipe ${name}. ${about ?? ''}`.trimEnd());
   output.line('');
   output.line(describeRecipe(reading.recipe));
+  if (nameOrPath !== undefined) return;
+  output.line('');
+  output.line(
+    'npm start takes the preset that fits its model, and names it; --of VERSION shows what a version was made with.',
+  );
 }
 
 /** With which numbers a version was made, whatever is in force now. */

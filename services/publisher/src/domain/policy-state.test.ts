@@ -30,6 +30,22 @@ function stateAfter(...facts: readonly (readonly [number, keyof typeof stages])[
 }
 
 describe('the chain of staged facts', () => {
+  it('a fact changes no state that was read before it', () => {
+    const before = stateAfter([0, 'stable'], [1, 'stable'], [0, 'retired'], [2, 'candidate']);
+    const copy = structuredClone(before);
+    const message = WeightsStaged.fromPartial({ policy: 'p', version: 'p-v1', stage: stages.burned, undone: true });
+    const after = fold(before, { sequence: 50, message });
+    expect(before).toEqual(copy);
+    expect([
+      after.line,
+      [...after.burned],
+      [...after.undone],
+      [...after.retired],
+      after.candidate,
+      after.fence,
+    ]).toEqual([['p-v0'], ['p-v1'], ['p-v1'], [], 'p-v2', 50]);
+  });
+
   it('a policy has no stable version before the first fact', () => {
     const state = emptyState('p');
     expect([stableOf(state), previousOf(state), state.sequence, state.fence]).toEqual(['', '', 0, 0]);

@@ -65,44 +65,68 @@ export function isSameRelease(one: PolicyState, other: PolicyState): boolean {
   );
 }
 
-export function fold(state: PolicyState, { sequence, message }: StagedAt): PolicyState {
-  const { version, manifestDigest } = message;
-  const known = manifestDigest === '' ? state.digests : new Map([...state.digests, [version, manifestDigest]]);
-  const next = { ...state, sequence, digests: known };
-  const candidate = state.candidate === version ? '' : state.candidate;
-  const others = state.line.filter((other) => other !== version);
-  switch (message.stage) {
-    case WeightsStaged_Stage.STAGE_CANDIDATE:
-      return { ...next, candidate: version };
-    case WeightsStaged_Stage.STAGE_STABLE:
-      return {
-        ...next,
-        line: [...others, version],
-        candidate,
-        retired: without(state.retired, version),
-        fence: sequence,
-      };
-    case WeightsStaged_Stage.STAGE_BURNED:
-      // Burning the stable version makes the one before it stable.
-      return {
-        ...next,
-        line: others,
-        candidate,
-        burned: new Set([...state.burned, version]),
-        undone: message.undone ? new Set([...state.undone, version]) : state.undone,
-        retired: without(state.retired, others.at(-1) ?? ''),
-        fence: stableOf(state) === version ? sequence : state.fence,
-      };
-    case WeightsStaged_Stage.STAGE_RETIRED:
-      return { ...next, retired: new Set([...state.retired, version]) };
-    default:
-      // Stages that this release does not know change nothing but the end of the chain.
-      return next;
-  }
+export function fold(state: PolicyState, staged: StagedAt): PolicyState {
+  return foldAll(state, [staged]);
 }
 
-function without(set: ReadonlySet<string>, item: string): ReadonlySet<string> {
-  return new Set([...set].filter((other) => other !== item));
+/** In time in proportion to both: a policy has thousands of versions in the end. */
+export function foldAll(state: PolicyState, chain: Iterable<StagedAt>): PolicyState {
+  const { line, burned, undone, retired, digests } = state;
+  const next: Folding = {
+    ...state,
+    line: [...line],
+    burned: new Set(burned),
+    undone: new Set(undone),
+    retired: new Set(retired),
+    digests: new Map(digests),
+  };
+  for (const staged of chain) take(next, staged);
+  return next;
+}
+
+interface Folding extends PolicyState {
+  sequence: number;
+  fence: number;
+  candidate: string;
+  readonly line: string[];
+  readonly burned: Set<string>;
+  readonly undone: Set<string>;
+  readonly retired: Set<string>;
+  readonly digests: Map<string, string>;
+}
+
+function take(next: Folding, { sequence, message }: StagedAt): void {
+  const { version, manifestDigest, stage, undone } = message;
+  next.sequence = sequence;
+  if (manifestDigest !== '') next.digests.set(version, manifestDigest);
+  const stable = stableOf(next);
+  if (stage === WeightsStaged_Stage.STAGE_STABLE || stage === WeightsStaged_Stage.STAGE_BURNED) {
+    if (next.candidate === version) next.candidate = '';
+    const at = next.line.lastIndexOf(version);
+    if (at >= 0) next.line.splice(at, 1);
+  }
+  switch (stage) {
+    case WeightsStaged_Stage.STAGE_CANDIDATE:
+      next.candidate = version;
+      break;
+    case WeightsStaged_Stage.STAGE_STABLE:
+      next.line.push(version);
+      next.retired.delete(version);
+      next.fence = sequence;
+      break;
+    case WeightsStaged_Stage.STAGE_BURNED:
+      next.burned.add(version);
+      if (undone) next.undone.add(version);
+      // Burning the stable version makes the one before it stable.
+      next.retired.delete(stableOf(next));
+      if (stable === version) next.fence = sequence;
+      break;
+    case WeightsStaged_Stage.STAGE_RETIRED:
+      next.retired.add(version);
+      break;
+    default:
+    // Stages that this release does not know change nothing but the end of the chain.
+  }
 }
 
 export function routesOf(state: PolicyState): Routes {

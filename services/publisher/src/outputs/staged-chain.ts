@@ -3,7 +3,7 @@
 // thrown. So of two deciders one wins.
 import { isBacktalkError, type FactPublisher, type FactReader, type Trace } from '@backtalk/kit';
 import { WeightsStaged } from '@backtalk/proto/facts';
-import { emptyState, fold, isSameRelease, type PolicyState } from '../domain/policy-state.js';
+import { emptyState, fold, foldAll, isSameRelease, type PolicyState, type StagedAt } from '../domain/policy-state.js';
 
 export class StagedChain {
   private folded: PolicyState;
@@ -21,12 +21,12 @@ export class StagedChain {
   }
 
   async reload(): Promise<PolicyState> {
-    let state = emptyState(this.policy);
     const filter = { weightsStaged: { policy: this.policy } };
+    const chain: StagedAt[] = [];
     for await (const { sequence, message } of this.reader.read(['weightsStaged'], { filter }))
-      state = fold(state, { sequence, message });
-    this.folded = state;
-    return state;
+      chain.push({ sequence, message });
+    this.folded = foldAll(emptyState(this.policy), chain);
+    return this.folded;
   }
 
   async append(after: PolicyState, fields: Partial<WeightsStaged>, trace?: Trace): Promise<PolicyState> {

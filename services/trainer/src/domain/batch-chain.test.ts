@@ -96,6 +96,16 @@ describe('the report of a step', () => {
     chain.closed(settles(2, 'settled'), 12);
     expect(chain.unreadReport()).toBeUndefined();
   });
+
+  it('a fact that was closed while the step waited has not read its report', () => {
+    const chain = new BatchChain('p');
+    chain.closed(batch(1, 1), 10);
+    chain.closed(settles(2, 'lessons'), 11);
+    chain.trained(trained(1), 12);
+    expect(chain.unreadReport()).toMatchObject({ batch: { number: 1 }, trained: { batch: 1 } });
+    chain.closed(settles(3, 'settled'), 13);
+    expect(chain.unreadReport()).toBeUndefined();
+  });
 });
 
 describe('what costs a batch a try', () => {

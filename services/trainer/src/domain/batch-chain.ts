@@ -75,11 +75,14 @@ export class BatchChain {
     return this.lastTraining;
   }
 
-  /** The report of the step of the very last fact: what the next fact has to take in. Later facts have taken it in already. */
+  /**
+   * The report of the newest step, where no fact was closed after it: what the next fact has to take in. Later facts have taken it in already.
+   * Facts that were closed while the step was still to be taken have not.
+   */
   unreadReport(): { batch: BatchClosed; trained: WeightsTrained } | undefined {
-    const batch = this.lastBatch;
-    if (batch === undefined || this.lastReport === undefined || !this.isTrained(batch)) return undefined;
-    return { batch, trained: this.lastReport };
+    const { lastTraining: batch, lastReport: trained } = this;
+    if (batch === undefined || trained === undefined || this.trainedAt < this.batchAt) return undefined;
+    return this.isTrained(batch) ? { batch, trained } : undefined;
   }
 
   private isTrained(batch: BatchClosed): boolean {

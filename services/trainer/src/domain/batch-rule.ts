@@ -15,6 +15,8 @@ export interface TrainDecision {
   readonly settled: readonly Settling[];
   /** Whose lessons are rehearsed besides. */
   readonly rehearsed?: Speaker;
+  /** The turn for whose words they are. */
+  readonly saidIn?: string;
 }
 
 export type BatchDecision =

@@ -41,8 +41,11 @@ export class PendingTurns<M> {
     entry.candidate = { ...latest, sequence, waitingSinceMs, ...learned };
   }
 
-  /** What was found out about a turn while it waits; it holds for its later revisions too. */
-  learn(turn: string, found: Pick<Candidate, 'bytes'> | Pick<Candidate, 'reason'>): void {
+  /** What was found out about a turn while it waits; its size, and why it is never taken, hold for its later revisions too. */
+  learn(
+    turn: string,
+    found: Pick<Candidate, 'bytes'> | Pick<Candidate, 'reason'> | Pick<Candidate, 'isSaidAgain'>,
+  ): void {
     const entry = this.byTurn.get(turn);
     if (entry !== undefined) entry.candidate = { ...entry.candidate, ...found };
   }

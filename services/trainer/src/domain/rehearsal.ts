@@ -1,7 +1,7 @@
 // One correction is enough: where too few turns wait for a batch, and a person wants something that is not learned yet, the batch is filled up
 // with questions of the trainer's own. In: what waits, and the lessons. Out: the batch that is closed for a lesson's sake, if any. Pure.
 import { asWording, inForce, inScope, ownWish, type Speaker } from '@backtalk/kit';
-import { Lesson_State, type BatchSample, type Lesson } from '@backtalk/proto/facts';
+import { Lesson_State, type BatchClosed, type BatchSample, type Lesson } from '@backtalk/proto/facts';
 
 import { eligibleIn, type TrainDecision } from './batch-rule.js';
 import type { Candidate } from './candidate.js';
@@ -40,12 +40,14 @@ export function rehearsalFor(
   const rest = others.filter((weighed) => weighed !== said);
   const effective = [...first, ...pickUnderCap(rest, recipe.effective - first.length, 0, recent)];
   const settled = waiting.settled.filter(isOurs);
-  return { kind: 'train', why: 'rehearsed', effective, anchors: [], settled, rehearsed: speaker };
+  const decision = { kind: 'train', why: 'rehearsed', effective, anchors: [], settled, rehearsed: speaker } as const;
+  return said === undefined ? decision : { ...decision, saidIn: said.candidate.turn };
 }
 
+/** Whether it asks in new words for something new is known only when its batch is made: models may be asked about it. */
 function asksForMore({ wished, candidate }: Weighed, lessons: readonly Lesson[], recipe: Recipe): boolean {
   const { text, stands, bare } = ownWish(candidate.judged);
-  if (!wished || !stands || bare) return false;
+  if (!wished || !stands || bare || candidate.isSaidAgain === true) return false;
   const known = lessons.find((lesson) => inScope(lesson, candidate) && isWordedSo(lesson, asWording(text)));
   return known === undefined || isDue(known, lessons, recipe);
 }
@@ -65,6 +67,18 @@ function isDue(lesson: Lesson, lessons: readonly Lesson[], { rehearsalSteps }: R
   const { state, cameBack, steps, scopeTenant: tenant, scopeUser: user } = lesson;
   if (state !== Lesson_State.STATE_ACTIVE || cameBack || tenant === '' || steps >= rehearsalSteps) return false;
   return inForce(lessons, { tenant, user }).some(({ id }) => id === lesson.id);
+}
+
+/**
+ * A batch that was to be filled up with questions for a turn's sake, and turned out to have none: its lesson was rehearsed for as long as it is.
+ * Out: the turn.
+ */
+export function saidAgainIn(
+  { samples }: Pick<BatchClosed, 'samples'>,
+  { saidIn }: TrainDecision,
+  { effectiveMin }: Recipe,
+): string | undefined {
+  return samples.every(isOfTurn) && samples.length < effectiveMin ? saidIn : undefined;
 }
 
 interface Rehearsed {

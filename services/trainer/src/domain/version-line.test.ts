@@ -54,6 +54,15 @@ describe('the next parent', () => {
   });
 });
 
+describe('versions since a batch', () => {
+  it('burned ones, and what was built upon them, are no steps on the way', () => {
+    const versions = line([1, 0, STAGE_STABLE], [2, 1, STAGE_BURNED], [3, 2, STAGE_STABLE], [4, 1, STAGE_STABLE]);
+    const { batch = 0 } = versions.get('p-v1') ?? {};
+    expect(versions.versionsAfter(batch)).toBe(1);
+    expect(versions.versionsAfter(batch - 1)).toBe(2);
+  });
+});
+
 describe('a version that came to nothing', () => {
   it('one that served is burned until a newer one stands', () => {
     const versions = line([1, 0, STAGE_STABLE], [2, 1, STAGE_STABLE]);

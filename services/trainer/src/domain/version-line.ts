@@ -114,8 +114,9 @@ export class VersionLine implements VersionsSince {
     return made !== undefined && this.isTainted(made.version);
   }
 
+  /** Of those that answers may come from: burned ones are no steps on the way to the next parent. */
   versionsAfter(batch: number): number {
-    return this.versions().filter((record) => record.batch > batch).length;
+    return this.versions().filter((record) => record.batch > batch && !this.isTainted(record.version)).length;
   }
 
   nextParent(): string {

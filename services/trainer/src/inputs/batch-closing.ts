@@ -23,7 +23,7 @@ import { compared, recurring, settledCovers, withCovers } from '../domain/lesson
 import { askedTurns, takenUp, withWishes } from '../domain/lesson-ledger.js';
 import { newWishes } from '../domain/lesson-matching.js';
 import { afterMeasures, lessonsToMeasure, type Measured } from '../domain/lesson-progress.js';
-import { isOfTurn, rehearsalFor } from '../domain/rehearsal.js';
+import { isOfTurn, rehearsalFor, saidAgainIn } from '../domain/rehearsal.js';
 import { notRepeated, repeatedBatch, stepsToRepeat, type NotRepeated } from '../domain/repeats.js';
 import { turnsOf } from '../domain/settled-turns.js';
 import { decodePlan } from '../domain/step-plan.js';
@@ -62,7 +62,6 @@ export class BatchClosing {
     const { state, clock } = this;
     const { recipe, events } = this.tools;
     const { chain, line } = ledger;
-    if (await this.takeChanges(ledger, signal)) return 'closed';
     if (await this.takeUndone(ledger)) return 'closed';
     if (!resting && (await this.takeProgress(ledger, signal))) return 'closed';
     const { lessons, baselines, steps } = carriedState(chain, line, recipe);
@@ -111,6 +110,9 @@ export class BatchClosing {
     // While models were asked about its lessons, the parent may have been burned: what is to be trained is decided anew.
     if (ledger.line.nextParent() !== parent) return;
     const batch = trainingBatch(end, decision, recipe, { parent, planDigest: plan.digest, seed }, lessons);
+    const saidAgain = saidAgainIn(batch, decision, recipe);
+    // It waits for a batch of turns.
+    if (saidAgain !== undefined) return state.pending.learn(saidAgain, { isSaidAgain: true });
     // The batch goes on in the trace of the sample that came first, with links to those of the others.
     const taken = [...decision.effective, ...decision.anchors];
     const traces = taken.flatMap(({ candidate }) => candidate.trace ?? []);
@@ -119,8 +121,8 @@ export class BatchClosing {
     state.closed = { version: batch.version, saidAtMs };
   }
 
-  /** What was said of lessons is in the ledger before anything else is decided, also while learning rests. */
-  private async takeChanges(ledger: LedgerState, signal: AbortSignal): Promise<boolean> {
+  /** What was said of lessons is in the ledger before anything else is decided or taken, also while learning rests. */
+  async takeChanges(ledger: LedgerState, signal: AbortSignal): Promise<boolean> {
     const changes = await this.ledger.changes(ledger);
     if (changes.length === 0) return false;
     const end = this.chainEnd(ledger);

@@ -75,6 +75,8 @@ export class LedgerLoop {
     }
     const ledger = await state.ledger();
     if (state.unconfirmed.length > 0) await closing.confirm();
+    // What ends a lesson, or is to be forgotten, does not wait for a step whose worker is away.
+    if (await closing.takeChanges(ledger, signal)) return 0;
     const open = ledger.chain.open();
     if (open !== undefined) {
       await steps.take(ledger, open, signal);

@@ -50,7 +50,7 @@ async function closedAt(
   const { line } = ledger;
   const origin = (batch.first > 0 ? await log.batch(ledger, batch.first) : undefined) ?? batch;
   const before = await log.batchBefore(ledger, origin.number);
-  const made = line.versions().filter((record) => record.batch < origin.number);
+  const made = line.versions().filter(({ batch, version }) => batch < origin.number && !line.isTainted(version));
   const known = Math.max(0, ...[...reckoned.keys()].filter((number) => number < origin.number));
   const start = reckoned.get(known);
   let baselines = start ?? before?.baselines ?? [];
