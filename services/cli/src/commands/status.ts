@@ -166,13 +166,13 @@ export async function learning(connection: Connection, broker: Broker) {
   const parts = await partsOf(connection, broker);
   const policies: PolicyStatus[] = [];
   for (const policy of connection.policies) policies.push(await policyStatus(broker, policy));
-  const facts: Record<string, number> = Object.fromEntries(funnel.map((name) => [name, 0]));
-  for await (const { name } of new FactReader(broker).headers(funnel)) facts[name] = (facts[name] ?? 0) + 1;
+  const reader = new FactReader(broker);
+  const counted = await Promise.all(funnel.map(async (name) => [name, await reader.count(name)] as const));
   return {
     parts,
     ...(await policyStatus(broker, connection.policy)),
     policies,
-    facts,
+    facts: Object.fromEntries(counted),
     deadLetters: await deadLetters(broker).count(),
     engines: await engines(broker),
   };

@@ -33,7 +33,7 @@ export function orderedPull({ broker, stream, slots, plan, onBegin, onMessage, o
     slots,
     onFatal,
     ensure: async () => {
-      const name = `ordered_${broker.user}_${randomUUID().replaceAll('-', '')}`;
+      const name = temporaryName(broker);
       // What the one before still sends, the next one gives again.
       consumer = '';
       const temporary = { name, ack_policy: AckPolicy.None, mem_storage: true, num_replicas: 1 };
@@ -169,6 +169,23 @@ class StreamReader {
       signal?.addEventListener('abort', this.wake, { once: true });
     });
   }
+}
+
+/** How many messages of a stream there are, as the broker counts them: none is read. */
+export async function countStream(broker: Broker, stream: string, filter: string): Promise<number> {
+  const { pending } = await createConsumer(broker, stream, {
+    name: temporaryName(broker),
+    ack_policy: AckPolicy.None,
+    mem_storage: true,
+    num_replicas: 1,
+    filter_subject: filter,
+    inactive_threshold: nanos(1_000),
+  });
+  return pending;
+}
+
+function temporaryName({ user }: Broker): string {
+  return `ordered_${user}_${randomUUID().replaceAll('-', '')}`;
 }
 
 /** Merges flows that are each in order. `before` says which of two messages is the earlier one. */

@@ -34,6 +34,16 @@ async function publishTurns(user: string, count: number): Promise<string[]> {
   return turns;
 }
 
+describe('counting', () => {
+  it('the broker says how many facts of a name there are', async () => {
+    const reader = new FactReader(collector);
+    const before = await reader.count('sessionEnded');
+    await publishTurns(newId(), 70);
+    expect((await reader.count('sessionEnded')) - before).toBe(70);
+    expect(await reader.count('turnJudged')).toBe(0);
+  });
+});
+
 describe('reading', () => {
   it('gives several facts in the order of the log, from any sequence on, to the present end', async () => {
     const user = newId();

@@ -8,7 +8,7 @@ import {
   type StoredMessage,
   surelyLastOfSubject,
 } from '../broker/last-of-subject.js';
-import { mergeInOrder, readStream } from '../broker/read-stream.js';
+import { countStream, mergeInOrder, readStream } from '../broker/read-stream.js';
 import { brokerError } from '../broker/translate.js';
 import { asBacktalkError, type BacktalkError } from '../errors/backtalk-error.js';
 import { catalogue, type FactIds, type FactName } from '../topology/catalogue.js';
@@ -101,6 +101,11 @@ export class FactReader {
     options: ReadOptions<F> = {},
   ): AsyncIterable<FactHeadersRow<F>> {
     for await (const { name, stored } of this.find(names, options, true)) yield headersRow(name, stored);
+  }
+
+  /** How many there are, however many. */
+  async count(name: FactName): Promise<number> {
+    return countStream(this.broker, catalogue[name].stream, subjectFilter(name));
   }
 
   /** The end is fixed before the first fact is read, so that no effect is seen without its cause. */
