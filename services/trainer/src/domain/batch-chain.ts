@@ -165,6 +165,7 @@ function takesAStep(batch: BatchClosed): boolean {
 const inTheData = new Set(['step_not_finite', 'request_invalid']);
 /** What workers, engines, the broker and a store that is full or lags say of themselves: it costs a batch no try. */
 const ofOthers = new Set([
+  'blob_cache_failed',
   'blob_missing',
   'blob_store_absent',
   'blob_store_failed',

@@ -73,8 +73,12 @@ export function candidateOf(
   };
 }
 
+/** As engines have it: what is sampled at less is the likeliest token, each time. */
+const greedyBelow = 1e-5;
+
 export function isGreedy(completed: TurnCompleted | undefined): boolean {
-  return completed?.sampling?.temperature === 0;
+  const { temperature } = completed?.sampling ?? {};
+  return temperature !== undefined && temperature < greedyBelow;
 }
 
 export function isCut(completed: TurnCompleted | undefined): boolean {

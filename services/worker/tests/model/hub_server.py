@@ -80,7 +80,9 @@ class Handler(BaseHTTPRequestHandler):
         for file, content in self.hub.models[name].items():
             large = {"lfs": {"sha256": hashlib.sha256(content).hexdigest(), "size": len(content), "pointerSize": 1}}
             size = self.hub.stated.get(file, len(content))
-            siblings.append({"rfilename": file, "size": size, **(large if len(content) >= LARGE else {})})
+            blob = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+            known = {"rfilename": file, "size": size, "blobId": blob}
+            siblings.append({**known, **(large if len(content) >= LARGE else {})})
         body: dict[str, Any] = {"id": name, "sha": self.hub.revision, "siblings": siblings, "tags": []}
         if self.hub.parameters is not None:
             body["safetensors"] = {"parameters": {"F32": self.hub.parameters}, "total": self.hub.parameters}

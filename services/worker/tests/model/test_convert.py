@@ -37,6 +37,18 @@ def test_what_is_published_can_be_read_by_another_user_than_the_one_who_saved_it
     assert {path.stat().st_mode & 0o777 for path in (tmp_path / "model").iterdir()} == {0o644}
 
 
+def test_a_folder_with_files_of_others_is_refused_and_left_alone(tmp_path: Path):
+    (tmp_path / "qwen").mkdir()
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(FileExistsError, match="name a new folder with --to"):
+        convert(find_gguf(), tmp_path, lambda _: None)
+    work = tmp_path.parent / "work"
+    work.mkdir()
+    with pytest.raises(FileExistsError):
+        publish_folder(work, tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"qwen", "notes.txt"}
+
+
 def test_the_wheels_file_is_found_without_importing_it():
     assert find_gguf().suffix == ".gguf"
 
@@ -48,6 +60,8 @@ def test_a_package_that_is_missing_is_named():
 
 def test_loading_a_missing_folder_says_how_to_make_it(tmp_path: Path):
     with pytest.raises(FileNotFoundError, match=r"backtalk_worker\.model\.convert"):
+        load_model(tmp_path / "none")
+    with pytest.raises(FileNotFoundError, match=r"config\.json"):
         load_model(tmp_path)
 
 

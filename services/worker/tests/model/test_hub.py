@@ -72,6 +72,17 @@ def test_small_files_come_first_and_weights_when_asked_for_and_nothing_that_is_n
     assert not any(path.endswith(tuple(BESIDE)) for _, path, _ in hub.asked)
 
 
+def test_a_file_of_another_revision_is_fetched_anew(hub: Hub, tmp_path: Path):
+    fetched(hub, tmp_path, "--weights")
+    hub.models[NAME] = {**hub.models[NAME], "model.safetensors": WEIGHTS[::-1], "config.json": b'{"architectures": 1}'}
+    fetched(hub, tmp_path, "--weights")
+    assert (tmp_path / "model" / "model.safetensors").read_bytes() == WEIGHTS[::-1]
+    assert (tmp_path / "model" / "config.json").read_bytes() == b'{"architectures": 1}'
+    asked = len(hub.ranges("model.safetensors"))
+    fetched(hub, tmp_path, "--weights")
+    assert len(hub.ranges("model.safetensors")) == asked
+
+
 def test_weights_in_parts_come_with_their_index(hub: Hub, tmp_path: Path):
     parts = {f"model-0000{n}-of-00002.safetensors": WEIGHTS + bytes([n]) for n in (1, 2)}
     index = json.dumps({"weight_map": {"a": min(parts), "b": max(parts)}}).encode()

@@ -50,6 +50,7 @@ def test_without_a_distillation_term_there_is_no_teacher():
         ({"logprobs": (-1.0, float("nan"), -1.0, -1.0)}, "logprobs_invalid"),
         ({"logprobs": (-1.0, -9999.0, 0.5, -1.0)}, "logprobs_invalid"),
         ({"temperature": 0.0}, "logprobs_invalid"),
+        ({"temperature": 1e-40}, "logprobs_invalid"),
         ({"advantage": float("inf")}, "logprobs_invalid"),
         ({"prompt_ids": (1,) * 61}, "too_long"),
         # With lessons shown, the answer that the policy is to give must fit: up to 32 tokens.

@@ -6,8 +6,8 @@ import signal
 
 import pytest
 
-from backtalk_worker.training.errors import BlobMissingError, BlobRefusedError
-from backtalk_worker.training.outputs.blob_cache import BlobCache
+from backtalk_worker.training.errors import BlobMissingError, BlobRefusedError, CacheFailedError, CacheHeldError
+from backtalk_worker.training.outputs.blob_cache import MADE, BlobCache, hold_folder
 
 
 def digest_of(data):
@@ -56,7 +56,7 @@ def test_a_full_disk_leaves_nothing_that_keeps_it_full(tmp_path):
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
     try:
-        with pytest.raises(OSError), cache.writer(digest_of(b"a" * 5_000)) as writer:
+        with pytest.raises(CacheFailedError), cache.writer(digest_of(b"a" * 5_000)) as writer:
             writer.write(b"a" * 5_000)
             writer.finish()
     finally:
@@ -76,9 +76,11 @@ def test_the_least_recently_used_goes_first_and_pinned_ones_stay(tmp_path):
     cache = BlobCache(tmp_path, 250)
     first, second = cache.put(b"1" * 100), cache.put(b"2" * 100)
     cache.get(first)
+    cache.pin(MADE, [])
     third = cache.put(b"3" * 100)
     assert cache.missing([first, second, third]) == [second]
     cache.pin("step", [first])
+    cache.pin(MADE, [])
     fourth = cache.put(b"4" * 100)
     assert cache.missing([first, third, fourth]) == [third]
     cache.pin("step", [])
@@ -88,3 +90,25 @@ def test_the_least_recently_used_goes_first_and_pinned_ones_stay(tmp_path):
 def test_a_blob_larger_than_the_cache_is_refused(tmp_path):
     with pytest.raises(BlobRefusedError):
         BlobCache(tmp_path, 10).put(b"x" * 11)
+
+
+def test_what_a_step_makes_stays_until_its_result_is_pinned_however_much_it_is(tmp_path):
+    cache = BlobCache(tmp_path, 150)
+    adapter, optimiser = cache.put(b"a" * 60), cache.put(b"o" * 120)
+    assert cache.missing([adapter, optimiser]) == []
+    cache.pin("results", [adapter, optimiser])
+    cache.pin(MADE, [])
+    cache.put(b"n" * 140)
+    assert cache.missing([adapter, optimiser]) == []
+    cache.pin("results", [])
+    cache.pin(MADE, [])
+    cache.put(b"m")
+    assert adapter in cache.missing([adapter, optimiser])
+
+
+def test_a_folder_is_for_one_worker_at_a_time(tmp_path):
+    held = hold_folder(tmp_path)
+    with pytest.raises(CacheHeldError, match="BACKTALK_BLOB_CACHE_DIR"):
+        hold_folder(tmp_path)
+    held.close()
+    hold_folder(tmp_path).close()

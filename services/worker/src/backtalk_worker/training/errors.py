@@ -56,6 +56,20 @@ class BlobRefusedError(TrainingWorkerError):
     code, status = "blob_refused", StatusCode.INVALID_ARGUMENT
 
 
+class CacheFailedError(TrainingWorkerError):
+    """The disk under the cache takes nothing more; an operator can mend it."""
+
+    code, status, retry = "blob_cache_failed", StatusCode.UNAVAILABLE, "later"
+    words = "the disk under BACKTALK_BLOB_CACHE_DIR took no blob: {}"
+
+
+class CacheHeldError(TrainingWorkerError):
+    """Another worker keeps its blobs in the folder; this one does not start."""
+
+    code, status = "blob_cache_held", StatusCode.FAILED_PRECONDITION
+    words = "another training worker keeps its blobs in {}: give each a BACKTALK_BLOB_CACHE_DIR of its own"
+
+
 class AdapterInvalidError(TrainingWorkerError):
     """Parent files do not fit the base model or the recipe."""
 

@@ -35,7 +35,7 @@ from backtalk_worker.training.inputs.orders import follow
 from backtalk_worker.training.inputs.remote_work import RemoteBackend
 from backtalk_worker.training.inputs.training_calls import Progress, TrainingCalls
 from backtalk_worker.training.outputs.base_model import BaseModel, base_elsewhere, load_base_model, with_teacher
-from backtalk_worker.training.outputs.blob_cache import BlobCache
+from backtalk_worker.training.outputs.blob_cache import BlobCache, hold_folder
 from backtalk_worker.training.outputs.process_group import ProcessGroup, is_launched, own_device
 from backtalk_worker.training.outputs.tinker_service import TinkerService
 from backtalk_worker.training.outputs.version_files import VersionFiles
@@ -105,6 +105,7 @@ class TrainingWorker:
         self._started = time.monotonic()
         self._ready = False
         self._events = TrainingEvents(create_logger("training", config.log_level))
+        self._folder = hold_folder(config.blob_cache_dir)
         self._blobs = BlobCache(config.blob_cache_dir, config.blob_cache_bytes)
         self._events.blob_bytes.set_function(lambda: self._blobs.bytes_held)
         # One thread computes, so a step and a scoring never share the model, and the order of sums never varies.
@@ -188,6 +189,7 @@ class TrainingWorker:
         if self._calls:
             await self._calls.stop()
         self._executor.shutdown(wait=True, cancel_futures=True)
+        self._folder.close()
         self._health.stop()
 
 

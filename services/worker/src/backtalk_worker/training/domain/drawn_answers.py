@@ -120,7 +120,11 @@ def _told_items(drawing: Drawing, items: Sequence[BatchItem]) -> list[BatchItem]
         return []
     room = recipe.max_answer_tokens
     taught = [
-        i for i, item in enumerate(items) if item.teacher_prompt and len(item.teacher_prompt) + room <= drawing.context
+        i
+        for i, item in enumerate(items)
+        if item.teacher_prompt
+        and len(item.teacher_prompt) + room <= drawing.context
+        and len(item.sample.prompt_ids) + room <= min(recipe.max_tokens, drawing.context)
     ]
     given = [i for i in taught if items[i].sample.shown and items[i].sample.answer_ids]
     others = [i for i in taught if i not in given]

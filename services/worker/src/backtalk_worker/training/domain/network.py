@@ -86,6 +86,11 @@ class ChunkedNetwork:
         return torch.log_softmax(wide, dim=-1)
 
     @property
+    def rounds(self) -> bool:
+        """Whether it computes in numbers of 16 bits."""
+        return self.head.weight.dtype in {torch.bfloat16, torch.float16}
+
+    @property
     def hidden_size(self) -> int:
         """Of a state."""
         return self.head.weight.shape[1]  # type: ignore[return-value]

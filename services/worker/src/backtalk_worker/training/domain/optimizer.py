@@ -28,7 +28,7 @@ def make_optimizer(adapted: AdaptedNetwork, recipe: Recipe, state: Mapping[str, 
     if state:
         for name, parameter in adapted.parameters.items():
             optimizer.state[parameter] = {STEP: state[STEP].clone().cpu()} | {
-                moment: state[f"{name}.{moment}"].to(parameter.device, copy=True) for moment in MOMENTS
+                moment: state[f"{name}.{moment}"].to(parameter.device, parameter.dtype, copy=True) for moment in MOMENTS
             }
     return optimizer
 

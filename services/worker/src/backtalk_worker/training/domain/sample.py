@@ -52,19 +52,24 @@ class Sample:
         return replace(self, answer_ids=self.answer_ids[:n], logprobs=self.logprobs[:n])
 
 
+TEMPERATURE_MIN = 1e-5
+
+
 def reason_to_drop(sample: Sample, recipe: Recipe, max_context: int, vocabulary: int) -> Dropped:
     """Why a whole sample can't be trained on, judged before any forward pass; `too_long` counts the trained part."""
     if not sample.prompt_ids or not (sample.answer_ids or sample.shown):
         return "empty"
     # Of another tokenizer: the ids that are known here would mean other words, too.
     others = (i for prompt in sample.other_teacher_prompts for i in prompt)
-    if max(*sample.prompt_ids, *sample.answer_ids, *sample.teacher_prompt_ids, *others) >= vocabulary:
+    if max((*sample.prompt_ids, *sample.answer_ids, *sample.teacher_prompt_ids, *others)) >= vocabulary:
         return "unknown_ids"
     # Engines round: a certain token may come out a hair above 0.
     valid = all(math.isfinite(value) and value <= 1e-3 for value in sample.logprobs)
     if len(sample.logprobs) != len(sample.answer_ids) or not valid:
         return "logprobs_invalid"
-    if not math.isfinite(sample.temperature) or sample.temperature <= 0 or not math.isfinite(sample.advantage):
+    # Engines answer greedily below it; a log-probability divided by less is no number.
+    is_sampled = math.isfinite(sample.temperature) and sample.temperature >= TEMPERATURE_MIN
+    if not is_sampled or not math.isfinite(sample.advantage):
         return "logprobs_invalid"
     most = min(recipe.max_tokens, max_context)
     if sample.shown:

@@ -17,6 +17,7 @@ from backtalk_worker.training.domain.divergence import reverse_kl
 from backtalk_worker.training.domain.frozen_states import frozen_states
 from backtalk_worker.training.domain.gradient_pass import GradientPass, PassSums
 from backtalk_worker.training.domain.group import ALONE, Group, shares
+from backtalk_worker.training.domain.network import ChunkedNetwork
 from backtalk_worker.training.domain.observation import (
     Observation,
     SampleOutcome,
@@ -27,7 +28,15 @@ from backtalk_worker.training.domain.observation import (
 )
 from backtalk_worker.training.domain.recipe import Recipe
 from backtalk_worker.training.domain.sample import Sample
-from backtalk_worker.training.domain.step_bound import ANSWERS_MAX, BoundedStep, drawn, shrink_to_fit
+from backtalk_worker.training.domain.step_bound import (
+    ANSWERS_MAX,
+    PLACES,
+    BoundedStep,
+    drawn,
+    fit_without_rounding,
+    kl_without_rounding,
+    shrink_to_fit,
+)
 from backtalk_worker.training.domain.teacher import Teacher
 from backtalk_worker.training.domain.token_budget import TokenBudget
 from backtalk_worker.training.errors import StepNotFiniteError
@@ -101,7 +110,8 @@ def take_step(
             seen.pulled += seen.gradient
     if norms:
         kept = sorted(index for index, seen in observed.items() if seen.kept)
-        chosen = drawn(kept, ANSWERS_MAX, seed)
+        # Where no answer of its own counts, the teacher's do, which the whole step is taken on.
+        chosen = drawn(kept or sorted(set(trained) - own), ANSWERS_MAX, seed)
         bounded = _bound_step(adapted, start, passes, chosen, budget, progress, group)
     measured_v = batch_measurements(list(observed.values()))
     measurements = measured_v | _pass_measurements(sums, max(norms, default=0.0), bounded) | guards
@@ -190,19 +200,40 @@ def _bound_step(
     end = adapted.tensors()
     own = [(passes.items[i].sample, passes.observed[i]) for i in chosen if i in passes.items]
     attempt = 0
+    stands_at = 1.0
+
+    def stand_at(scale: float) -> None:
+        nonlocal stands_at
+        if scale != stands_at:
+            between = {name: old + scale * (end[name] - old) for name, old in start.items()}
+            adapted.set_tensors(between if scale < 1 else end)
+            stands_at = scale
 
     def measure_own(scale: float) -> float:
         nonlocal attempt
         progress("step_bound", attempt, 0, 0.0)
         attempt += 1
-        if scale < 1:
-            adapted.set_tensors({name: old + scale * (end[name] - old) for name, old in start.items()})
+        stand_at(scale)
         return _step_kl(adapted, own, budget, progress)
 
     def measure_at(scale: float) -> float:
         return sum(group.gather(group.apart(lambda: measure_own(scale)))) / max(1, len(chosen))
 
-    bounded = shrink_to_fit(measure_at, passes.recipe.step_bound)
+    def own_without_rounding() -> float:
+        parts: list[Tensor] = []
+        for scale in (*PLACES, 1.0):
+            progress("step_bound", attempt, 0, 0.0)
+            stand_at(scale)
+            parts.append(_states_now(adapted, own, budget, progress))
+        return _kl_without_rounding(adapted.network, own, parts)
+
+    def without_rounding() -> float:
+        return max(0.0, sum(group.gather(group.apart(own_without_rounding)))) / max(1, len(chosen))
+
+    bound = passes.recipe.step_bound
+    rounds = adapted.network.rounds
+    bounded = fit_without_rounding(measure_at, without_rounding, bound) if rounds else shrink_to_fit(measure_at, bound)
+    stand_at(bounded.scale)
     if not math.isfinite(bounded.kl):
         raise StepNotFiniteError("the divergence of the step")
     return bounded
@@ -217,23 +248,45 @@ def _step_kl(
 ) -> float:
     """KL(π_old ‖ π_new) over the whole vocabulary at T = 1, summed over the answers' tokens."""
     network = adapted.network
+    new = _states_now(adapted, answers, budget, progress)
+    total = 0.0
+    for part in network.chunks(len(new)):
+        before = network.log_probabilities(_old_states(answers)[part])
+        after = network.log_probabilities(new[part])
+        total += float(reverse_kl(before, after).sum())
+    return total
+
+
+@torch.no_grad()
+def _kl_without_rounding(
+    network: ChunkedNetwork, answers: Sequence[tuple[Sample, Observation]], later: Sequence[Tensor]
+) -> float:
+    """Summed over the answers' tokens; `later`: states at the two places and at the end of the step."""
+    total = 0.0
+    for part in network.chunks(len(later[0])):
+        after_start, before_end, end = (network.log_probabilities(states[part]) for states in later)
+        start = network.log_probabilities(_old_states(answers)[part])
+        total += float(kl_without_rounding(start, after_start, before_end, end).sum())
+    return total
+
+
+def _old_states(answers: Sequence[tuple[Sample, Observation]]) -> Tensor:
+    """[tokens, hidden]"""
+    return torch.cat([seen.states for _, seen in answers])
+
+
+def _states_now(
+    adapted: AdaptedNetwork, answers: Sequence[tuple[Sample, Observation]], budget: TokenBudget, progress: Progress
+) -> Tensor:
+    """Of the weights as they stand: [tokens, hidden]; nothing of no answer."""
     states = frozen_states(
-        network,
+        adapted.network,
         [sample.prompt_ids for sample, _ in answers],
         [sample.answer_ids for sample, _ in answers],
         budget,
         lambda number, count: progress("step_bound", number, count, 0.0),
     )
-    if not answers:
-        return 0.0
-    old = torch.cat([seen.states for _, seen in answers])  # [tokens, hidden]
-    new = torch.cat(states)  # [tokens, hidden]
-    total = 0.0
-    for part in network.chunks(len(new)):
-        before = network.log_probabilities(old[part])
-        after = network.log_probabilities(new[part])
-        total += float(reverse_kl(before, after).sum())
-    return total
+    return torch.cat(states) if states else torch.empty(0)
 
 
 def _pass_measurements(sums: PassSums, norm: float, bounded: BoundedStep) -> dict[str, float]:

@@ -5,11 +5,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 MARGIN = 0.95
 FACTOR_MIN = 0.1
 FACTOR_MAX = 0.95
 ATTEMPTS_MAX = 6
+PLACES = (1 / 8, 7 / 8)
+"""Shares of a step at which weights round otherwise than at its ends."""
 ANSWERS_MAX = 8
 """The divergence is measured on at most this many answers."""
 
@@ -43,3 +46,33 @@ def shrink_to_fit(measure_at: Callable[[float], float], bound: float) -> Bounded
         scale *= min(FACTOR_MAX, max(FACTOR_MIN, factor))
         kl = measure_at(scale)
     return BoundedStep(scale, kl)
+
+
+def fit_without_rounding(
+    measure_at: Callable[[float], float], without_rounding: Callable[[], float], bound: float
+) -> BoundedStep:
+    """Where numbers are so coarse that any other weights round otherwise: that part stays however small the step is.
+
+    A divergence within the bound is within it without that part, too. Of a larger one, `without_rounding` answers what
+    is the whole step's own, which grows with the square of the step.
+    """
+    kl = measure_at(1.0)
+    if bound <= 0 or kl <= bound:
+        return BoundedStep(1.0, kl)
+    own = without_rounding() if math.isfinite(kl) else kl
+    if not math.isfinite(own):
+        return shrink_to_fit(measure_at, bound)
+    scale = 1.0 if own <= bound else MARGIN * math.sqrt(bound / own)
+    return BoundedStep(scale, own * scale**2)
+
+
+def kl_without_rounding(start: Tensor, after_start: Tensor, before_end: Tensor, end: Tensor) -> Tensor:
+    """KL(π_start ‖ π_end) without what rounding adds: [tokens, vocabulary] log-probabilities each → [tokens].
+
+    To second order a divergence is half the variance, under π_start, of what the log-probabilities change by. Here it
+    is half the covariance of that change and of the one between two places inside the step (`PLACES`), in proportion:
+    their roundings have nothing to do with each other.
+    """
+    whole, inside, weights = end - start, before_end - after_start, start.exp()
+    together = (weights * whole * inside).sum(-1) - (weights * whole).sum(-1) * (weights * inside).sum(-1)
+    return 0.5 * together / (PLACES[1] - PLACES[0])

@@ -54,11 +54,17 @@ class RemoteBackend:
             step = RemoteStep(order, session, self.facts, parent)
             taken = step.take()
             state, sampler = step.run.save(_name(order.call))
-            shape, tensors = _adapter_in(session.archive(sampler), order.recipe)
-            probes = _probes(order, session, self.facts, sampler)
-            # What samplers load is here now; what the next step begins with stays there.
-            session.remove(sampler)
-            step.run.close()
+            try:
+                shape, tensors = _adapter_in(session.archive(sampler), order.recipe)
+                probes = _probes(order, session, self.facts, sampler)
+            except Exception:
+                # The step is taken again, and saves anew.
+                session.remove(state)
+                raise
+            finally:
+                # What samplers load is here now; what the next step begins with stays there.
+                session.remove(sampler)
+                step.run.close()
         report = weights_pb2.TrainingReport(
             measurements={**taken.measurements, "seconds": time.monotonic() - started},
             samples=[weights_pb2.SampleReport(**asdict(sample)) for sample in taken.samples],

@@ -14,7 +14,7 @@ from backtalk_worker.gen.backtalk.v1.training_pb2 import TrainProgress, TrainReq
 from backtalk_worker.training.domain.step import Progress
 from backtalk_worker.training.errors import CallIdReusedError, StepCancelledError, TrainingBusyError
 from backtalk_worker.training.events import TrainingEvents
-from backtalk_worker.training.outputs.blob_cache import BlobCache
+from backtalk_worker.training.outputs.blob_cache import MADE, BlobCache
 
 RESULTS_MAX = 4
 """Finished steps whose result can be repeated without taking them again."""
@@ -145,6 +145,7 @@ class TrainingCalls:
         finally:
             self._current = None
             self._blobs.pin(step.call, [])
+            self._blobs.pin(MADE, [])
             step.wake()
 
     def _keep(self, step: _Step, result: TrainResult) -> None:

@@ -4,20 +4,37 @@ A blob appears by one rename, so it is whole or absent, and is verified when rea
 except those that a running step needs.
 """
 
+import fcntl
 import hashlib
 import os
 import re
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Self
+from typing import BinaryIO, Self
 
-from backtalk_worker.training.errors import BlobMissingError, BlobRefusedError
+from backtalk_worker.training.errors import BlobMissingError, BlobRefusedError, CacheFailedError, CacheHeldError
 
 DIGEST = re.compile(r"[0-9a-f]{64}")
 UNFINISHED = ".part"
+MADE = "made"
+"""Owner of what a step has made so far."""
+LOCK = ".lock"
+
+
+def hold_folder(folder: Path) -> BinaryIO:
+    """Keeps the folder for this process alone, for as long as what is returned is open; the system lets go of it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = (folder / LOCK).open("wb")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        lock.close()
+        raise CacheHeldError(folder) from error
+    return lock
 
 
 class BlobCache:
@@ -66,11 +83,11 @@ class BlobCache:
         return data
 
     def put(self, data: bytes) -> str:
-        """Stores a blob that this worker made."""
+        """Stores a blob that this worker made, and pins it for `MADE`: its step makes others yet."""
         digest = hashlib.sha256(data).hexdigest()
         with self.writer(digest) as writer:
             writer.write(data)
-            writer.finish()
+            writer.finish(owner=MADE)
         return digest
 
     def writer(self, digest: str) -> "BlobWriter":
@@ -86,9 +103,11 @@ class BlobCache:
             if not self._pins[owner]:
                 del self._pins[owner]
 
-    def admit(self, digest: str, size: int) -> None:
-        """Counts a blob that a writer has moved in, and makes room."""
+    def admit(self, digest: str, size: int, owner: str = "") -> None:
+        """Counts a blob that a writer has moved in, adds it to its owner's pins, and makes room."""
         with self._lock:
+            if owner:
+                self._pins[owner] = self._pins.get(owner, frozenset()) | {digest}
             self._sizes[digest] = size
             self._sizes.move_to_end(digest)
             self._evict(keep=digest)
@@ -119,7 +138,8 @@ class BlobWriter:
         self._size = 0
 
     def __enter__(self) -> Self:
-        self._file = tempfile.NamedTemporaryFile(dir=self._folder, suffix=UNFINISHED, delete=False)
+        with _disk():
+            self._file = tempfile.NamedTemporaryFile(dir=self._folder, suffix=UNFINISHED, delete=False)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -135,13 +155,24 @@ class BlobWriter:
         if self._size > self._bytes_max:
             raise BlobRefusedError(f"the blob is larger than the whole cache of {self._bytes_max} bytes")
         self._hash.update(data)
-        self._file.write(data)
+        with _disk():
+            self._file.write(data)
 
-    def finish(self) -> None:
+    def finish(self, owner: str = "") -> None:
         """Checks the digest, and makes the blob visible once its bytes are on disk."""
         if self._hash.hexdigest() != self._digest:
             raise BlobRefusedError(f"the bytes are not those of {self._digest}")
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        Path(self._file.name).rename(self._folder / self._digest)
-        self._cache.admit(self._digest, self._size)
+        with _disk():
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            Path(self._file.name).rename(self._folder / self._digest)
+        self._cache.admit(self._digest, self._size, owner)
+
+
+@contextmanager
+def _disk() -> Generator[None]:
+    """What the disk refuses is no fault of the blob."""
+    try:
+        yield
+    except OSError as error:
+        raise CacheFailedError(error.strerror) from error

@@ -210,12 +210,13 @@ class Session:
     ) -> list[list[int]]:
         """Of the weights that a run stands at."""
         path = run.save_for_samplers(f"answering-{secrets.token_hex(4)}")
-        answers = self.saved(path).answers(prompts, tokens_max, end_ids, seed)
-        self.remove(path)
-        return answers
+        try:
+            return self.saved(path).answers(prompts, tokens_max, end_ids, seed)
+        finally:
+            self.remove(path)
 
     def remove(self, path: str) -> None:
-        """What was saved for samplers, and is not needed any more; a service that removes nothing keeps it."""
+        """What was saved, and is not needed any more; a service that removes nothing keeps it."""
         rest = self._client.create_rest_client()
         with suppress(ServiceRefusedError, ServiceUnavailableError):
             self._calls.done(lambda: rest.delete_checkpoint(*_run_and_checkpoint(path)).result())
