@@ -117,6 +117,16 @@ describe('an engine that refuses a part of it', () => {
     expect(model.heard.at(-1)).toMatchObject({ max_completion_tokens: 512, response_format: { type: 'json_schema' } });
   });
 
+  it.each([
+    ['a list of details', { detail: [{ type: 'extra_forbidden', loc: ['body', 'seed'], msg: 'Not permitted' }] }],
+    ['a list of errors', [{ error: { code: 400, message: 'Unknown name', status: 'INVALID_ARGUMENT' } }]],
+  ])('a model that refuses the seed by %s is asked without it', async (_form, body) => {
+    model.script = (request) => ('seed' in request ? { status: 422, body } : thanked);
+    await judgeWith();
+    expect((await judged()).votes.every(isValid)).toBe(true);
+    expect(model.heard.at(-1)).toHaveProperty('temperature');
+  });
+
   it('nothing is learned of fields where the same is refused without them', async () => {
     model.script = () => refused('This prompt is refused.');
     const judge = await judgeWith();

@@ -54,6 +54,8 @@ export function judgeFeedback(parts: FeedbackParts): FeedbackJudgement {
     verdict,
     confidence: isComment(feedback) && before !== undefined ? before.confidence : 1,
     hint,
+    // What votes wrote may be the very thing that is corrected.
+    otherHints: hint === before?.hint ? before.otherHints : [],
     stands,
     evidence: [...(before?.evidence ?? []), { name: 'feedback', verdict, detail: digest }],
     source: TurnJudged_Source.SOURCE_FEEDBACK,
@@ -120,7 +122,7 @@ export function digestsIn({ evidence }: TurnJudged): string[] {
   return evidence.filter(({ name }) => name === 'feedback').map(({ detail }) => detail);
 }
 
-type Words = Pick<Hindsight, 'hint' | 'stands'>;
+type Words = Pick<Hindsight, 'hint' | 'stands' | 'wished'>;
 
 interface Voice {
   readonly verdict: Verdict;
@@ -204,8 +206,8 @@ function asWords({ text, stands }: OwnWords): Words {
   return { hint: text, stands };
 }
 
-function asWish({ hint, stands }: Words): OwnWords {
-  return { text: hint, stands };
+function asWish({ hint, stands, wished = hint }: Words): OwnWords {
+  return { text: wished, stands };
 }
 
 function isSame(a: OwnWords, b: OwnWords): boolean {

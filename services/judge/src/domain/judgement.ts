@@ -14,6 +14,8 @@ export interface JudgeMark {
   readonly weights?: RoleWeights;
 }
 
+const noWish = { text: '', stands: false, bare: false };
+
 /** What can be said of a next state without any vote. */
 export interface Findings {
   readonly evidence: readonly EvidenceVote[];
@@ -38,7 +40,7 @@ export function judge(
   const outcome = combine(evidence, votes, reading);
   const spoken = combine([], votes, reading).verdict;
   const given = { verdict: outcome.verdict, spoken };
-  const { hint, others = [], stands, told, dropped } = hindsightOf(material, votes, given, hearing);
+  const { hint, others = [], stands, wished, told, dropped } = hindsightOf(material, votes, given, hearing);
   const message = TurnJudged.fromPartial({
     ...material.place,
     ...judgeFields(mark),
@@ -49,7 +51,7 @@ export function judge(
     hint,
     otherHints: [...others],
     stands,
-    wish: told === true ? { text: '', stands: false, bare: false } : undefined,
+    wish: told === true ? noWish : wished === undefined ? undefined : { text: wished, stands, bare: false },
     evidence: reading === undefined ? [...evidence] : [...evidence, reading.words],
     source: outcome.restsOn === 'evidence' ? TurnJudged_Source.SOURCE_EVIDENCE : TurnJudged_Source.SOURCE_VOTES,
   });

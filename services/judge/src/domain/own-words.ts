@@ -14,13 +14,60 @@ const marks = [
   ['\u300c', '\u300d'],
   ['\u00ab', '\u00bb'],
 ] as const;
+/** Stands where something was cut out. */
+const cut = '\uFFFC';
+const endsSentence = /[.!?\u2026\u3002\uFF01\uFF1F]$/u;
+const sentenceEnd = /(?<=[.!?\u2026])(?=\s)|(?<=[\u3002\uFF01\uFF1F])/u;
 
 export function ownWords(text: string): string {
+  return without(text, { stays: (quoted) => quoted.length < quotedCharactersMin, inPlaceOf: () => ' ' });
+}
+
+/**
+ * The same, with a mark wherever something is left out, for `wholeSentences`. A phrase in quotation marks stays: it may be what is wanted
+ * ("end with ..."). Whether words ask for anything is to be read without it, in `ownWords`.
+ */
+export function markedWords(text: string): string {
+  return without(text.replaceAll(cut, ' '), { stays: isPhrase, inPlaceOf: markFor });
+}
+
+/** What may be one sentence's part, and no more than that. */
+const phraseCharactersMax = 48;
+
+function isPhrase(quoted: string): boolean {
+  return (
+    quoted.length < quotedCharactersMin || (quoted.length <= phraseCharactersMax && !/[.!?\u2026]\s|\n/u.test(quoted))
+  );
+}
+
+/** Words with marks, without the sentences that have one: half of what was said may ask for the opposite. */
+export function wholeSentences(marked: string): string {
+  const lines = marked.split('\n').map((line) =>
+    line
+      .split(sentenceEnd)
+      .filter((sentence) => !sentence.includes(cut))
+      .join('')
+      .trim(),
+  );
+  return lines.join('\n').trim();
+}
+
+/** In the place of what is cut out between two texts. */
+export function cutBetween(before: string, after: string): string {
+  return `${before}${cut}${after}`;
+}
+
+interface Cutting {
+  readonly stays: (quoted: string) => boolean;
+  readonly inPlaceOf: (foreign: string, next: string) => string;
+}
+
+function without(text: string, cutting: Cutting): string {
   const withoutCode = clip(text, charactersMax)
     .split('```')
     .filter((_, at) => at % 2 === 0)
-    .join(' ');
-  const withoutQuotes = marks.reduce((rest, [open, close]) => withoutQuoted(rest, open, close), withoutCode);
+    .join(cutting.inPlaceOf('', ''));
+  const withoutQuotes = marks.reduce((rest, [open, close]) => withoutQuoted(rest, open, close, cutting), withoutCode);
   return withoutQuotes
     .split('\n')
     .filter((line) => !line.startsWith('>'))
@@ -28,15 +75,23 @@ export function ownWords(text: string): string {
     .trim();
 }
 
-function withoutQuoted(text: string, open: string, close: string): string {
+function withoutQuoted(text: string, open: string, close: string, { stays, inPlaceOf }: Cutting): string {
   const kept: string[] = [];
   let from = 0;
   for (;;) {
     const start = text.indexOf(open, from);
     const end = start === -1 ? -1 : text.indexOf(close, start + 1);
     if (end === -1) return kept.concat(text.slice(from)).join('');
-    const isShort = end + 1 - start < quotedCharactersMin;
-    kept.push(text.slice(from, start), isShort ? text.slice(start, end + 1) : ' ');
+    const quoted = text.slice(start, end + 1);
+    kept.push(
+      text.slice(from, start),
+      stays(quoted) ? quoted : inPlaceOf(quoted.slice(1, -1), text.slice(end + 1, end + 3)),
+    );
     from = end + 1;
   }
+}
+
+/** A quotation of whole sentences, behind which another begins, is one of its own. */
+function markFor(quoted: string, next: string): string {
+  return endsSentence.test(quoted.trimEnd()) && /^\s[^\p{Ll}\s]/u.test(next) ? `${cut}.` : cut;
 }

@@ -44,4 +44,30 @@ describe('saidWords', () => {
     expect(saidWords(`Use fewer words.\n<p>${planted}</p>`)).toBe('Use fewer words.');
     expect(saidWords(`Nein: bitte auf Deutsch. \u201e${planted}\u201c`)).toBe('Nein: bitte auf Deutsch.');
   });
+
+  it.each([
+    ['Never start with "I would be happy to help you with that".'],
+    ['Stop saying \u201cAs an AI language model, I cannot\u201d'],
+    ['Please always end with "Have a wonderful day, my dear friend!"'],
+  ])('keeps a phrase that is what the person speaks of: %s', (text) => {
+    expect(saidWords(text)).toBe(text);
+  });
+
+  it.each([
+    ['a long quotation', `Shorter. Never begin with "${'so and so '.repeat(8)}" again.`, 'Shorter.'],
+    ['a quotation of several sentences', 'Never say "It is fine. You will see." again.', ''],
+    ['a tag', 'Never use <table> for layout.', ''],
+    ['a tag within', 'Too plain. Always use <b>bold</b> text, please.', 'Too plain.'],
+    ['code', 'Wrong. Always end with ```Ahoy``` please.', 'Wrong.'],
+    ['what is introduced', 'From now on always start your answers with:\nAhoy!', ''],
+    ['a long quotation in Chinese', `太长了。以后不要说「${'再见'.repeat(30)}」。`, '太长了。'],
+  ])('keeps no half of a sentence around %s', (_what, text, kept) => {
+    expect(saidWords(text)).toBe(kept);
+  });
+
+  it('a sentence behind a quotation of whole sentences is one of its own', () => {
+    const quoted = '"Thank you for asking. It is a long story, and it begins long ago."';
+    expect(saidWords(`${quoted} That is far too long.`)).toBe('That is far too long.');
+    expect(saidWords(`You wrote ${quoted} Be brief.`)).toBe('Be brief.');
+  });
 });

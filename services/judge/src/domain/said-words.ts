@@ -2,7 +2,7 @@
 // Agents put observations there, and people paste mails, pages and logs: their authors give no instructions. It
 // goes by form alone (markup, labels, rules, indents, fields, addresses), never by what a text is about, and where the form
 // leaves a doubt, the text is foreign: an instruction that is missed can be said again.
-import { ownWords } from './own-words.js';
+import { cutBetween, markedWords, wholeSentences } from './own-words.js';
 
 /** More than this is an essay, or a paste without any mark. */
 const wordsCharactersMax = 600;
@@ -15,6 +15,8 @@ const label = /^([\p{L}\p{N}_-]{1,40}(?: [\p{L}\p{N}_-]{1,40}){0,2}):(?:\s|$)/u;
 /** With these a person begins a sentence: "I said: in one sentence". */
 const spoken =
   /^(?:i|we|you|it|that|this|no|yes|ok|okay|well|hey|hmm|ugh|argh|sorry|again|also|and|but|so|then|thanks|please|just|ich|wir|nein|ja|bitte|danke|aber|und|also|noch|je|nous|non|oui|merci|encore|mais|yo|no|sí|gracias|pero|por favor|io|sì|grazie|ma|ik|nee|bedankt|maar|eu|não|sim|mas)(?![\p{L}\p{N}])/iu;
+/** A sentence, behind markup. */
+const begins = /^\s*\n|^\s+[\p{Lu}\p{Lo}\p{N}]|^\p{Lu}/u;
 const indented = /^(?:\t| {4})/;
 const field = /^(?:[{}[\]|]|"[^"]{0,80}":)/;
 const logged = /^(?:\d{2,4}[-/:.]\d|(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL)\b)/;
@@ -23,17 +25,22 @@ const traced = /:\d{1,7}(?::\d{1,7})?\)?$|^File "[^"]{1,200}", line \d/;
 
 export function saidWords(text: string): string {
   const kept: string[] = [];
-  for (const line of withoutMarkup(ownWords(text)).split('\n')) {
+  const lines = withoutMarkup(markedWords(text)).split('\n');
+  for (const [at, line] of lines.entries()) {
     const bare = line.trim();
     if (indented.test(line) || isFields(bare)) continue;
     const [, head = ''] = label.exec(bare) ?? [];
     // What a label or a rule begins has no end that could be seen.
     if (rule.test(bare) || (head !== '' && !spoken.test(head))) break;
+    // It introduces what another wrote, and without that it is half of a sentence.
+    if (bare.endsWith(':')) {
+      const isLast = lines.slice(at + 1).every((later) => later.trim() === '');
+      kept.push(isLast ? bare : cutBetween(bare, ''));
+      break;
+    }
     kept.push(bare);
-    // It introduces what another wrote.
-    if (bare.endsWith(':')) break;
   }
-  const words = kept.join('\n').trim();
+  const words = wholeSentences(kept.join('\n'));
   return words.length > wordsCharactersMax ? '' : words;
 }
 
@@ -53,5 +60,6 @@ function withoutMarkup(text: string): string {
   const [first, last] = [tags[0], tags.at(-1)];
   if (first === undefined || last === undefined) return text;
   const end = last[0].startsWith('</') ? last.index + last[0].length : text.length;
-  return `${text.slice(0, first.index)}\n${text.slice(end)}`;
+  const rest = text.slice(end);
+  return cutBetween(text.slice(0, first.index), begins.test(rest) ? `\n${rest}` : rest);
 }

@@ -5,7 +5,7 @@ import type { Verdict } from './verdict-value.js';
 
 /** Why a vote has no verdict; `cut`: its answer was, before the grade; `given_up`: two engines ended while they had votes of its turn. */
 export type NullReason =
-  'timeout' | 'unparsable' | 'cut' | 'engine' | 'given_up' | 'uncalibrated' | 'refused' | 'untrusted';
+  'timeout' | 'unparsable' | 'cut' | 'engine' | 'given_up' | 'uncalibrated' | 'refused' | 'untrusted' | 'no_room';
 
 export type CastVote = ValidVote | NullVote;
 

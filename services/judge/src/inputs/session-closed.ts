@@ -22,18 +22,20 @@ import { evidenceOnly, isJudgeable, votingOn } from './turn-continued.js';
 const turnsMax = 64;
 /** Of a longer attempt, the last. */
 const stepsMax = 1_024;
-/** After so many deliveries a turn that has no judgement will not get one. */
+/** After so many deliveries an attempt goes without a turn that has no judgement: votes that come later find the outcome there. */
 const deliveriesMax = 6;
+/** Votes wait for their engine for as long as it takes; a turn that has none by then was given up. */
+const votesWithinMs = 3_600_000;
 
 export async function sessionClosed(
   parts: JudgeParts,
   { message, trace, timeMs }: StoredFact<'sessionClosed'>,
   { deliveries, signal }: Delivery,
 ): Promise<void> {
-  const { config, events, turns } = parts;
+  const { config, events, turns, clock } = parts;
   if (message.outcome !== undefined) return attemptOver(parts, message, message.outcome, trace, deliveries);
   if (config.atLeastOne === 'off') return events.sessionClosed('off');
-  const { judged, continued } = await readSession(parts, message, deliveries);
+  const { judged, continued } = await readSession(parts, message, clock.now() - timeMs < votesWithinMs);
   if (judged.some((one) => isEffective(one))) return events.sessionClosed('effective');
   const candidate = bestCandidate(judged);
   if (candidate === undefined) return events.sessionClosed('nothing');
@@ -149,7 +151,7 @@ interface SessionTurns {
 async function readSession(
   { turns: log, judgements }: JudgeParts,
   { tenant, user, policy, turns }: SessionClosed,
-  deliveries: number,
+  mayComeYet: boolean,
 ): Promise<SessionTurns> {
   const judged: TurnJudged[] = [];
   const continued: TurnContinued[] = [];
@@ -159,7 +161,7 @@ async function readSession(
     continued.push(fact);
     const found = await judgements.highest({ tenant, user, policy: fact.policy || policy, turn });
     if (found !== undefined) judged.push(found);
-    else if (deliveries < deliveriesMax) throw judgeErrors.sessionNotJudged();
+    else if (mayComeYet) throw judgeErrors.sessionAwaitsVotes();
   }
   return { judged, continued };
 }

@@ -3,7 +3,7 @@
 import { Asking, isEngineError, type AskingEvents, type Question } from '@backtalk/dialects';
 import { sha256Hex } from '@backtalk/kit';
 import { readReply } from '../domain/free-reply.js';
-import { answerSchema, freePrompt, freeWordings } from '../domain/free-vote.js';
+import { answerSchema, fixedTokens, freePrompt, freeWordings } from '../domain/free-vote.js';
 import type { Material } from '../domain/material.js';
 import type { CastVote } from '../domain/verdict.js';
 import { seedOf } from '../domain/seeds.js';
@@ -40,6 +40,8 @@ export class FreeVoter implements Voter {
   async cast(engine: JudgeEngine, material: Material, vote: number, options: VoteOptions): Promise<CastVote> {
     const seed = seedOf(material.place.turn, vote);
     const room = promptTokens(this.budget, await this.contextOf(engine, options));
+    // Nothing of the turn would be left, and a grade of nothing says nothing.
+    if (room < fixedTokens) return { valid: false, reason: 'no_room', seed };
     const said = await this.ask(engine, room, options, (tokensMax) => ({
       prompt: (isForced) => freePrompt(material, { wording: vote, isForced, tokensMax }),
       schema: answerSchema,
@@ -68,7 +70,8 @@ export class FreeVoter implements Voter {
       try {
         return await this.asking.ask(engine, question(Math.floor(room / 2 ** halvings)), options);
       } catch (error) {
-        if (!isEngineError(error, 'context_length_exceeded') || halvings >= shortenedMax) throw error;
+        const isLast = halvings >= shortenedMax || room / 2 ** (halvings + 1) < fixedTokens;
+        if (isLast || !isEngineError(error, 'context_length_exceeded')) throw error;
         // Votes that are cast at the same time learn of one halving together.
         this.halvings.set(engine.client, halvings + 1);
         this.events.promptShortened(engine.model);

@@ -63,12 +63,11 @@ export class LoadedAdapters {
   /** True when the engine held it. */
   retire(version: string): Promise<boolean> {
     return this.inTurn(async () => {
-      const manifestDigest = this.digests.get(version);
-      if (manifestDigest === undefined && !this.found.includes(version)) return false;
+      if (!this.digests.has(version) && !this.found.includes(version)) return false;
       await this.unload(version);
       this.digests.delete(version);
       this.found = this.found.filter((name) => name !== version);
-      if (manifestDigest !== undefined) await this.files.remove({ version, manifestDigest });
+      await this.files.removeAll(version);
       this.onChange(this.versions);
       this.options.events.retired(version);
       return true;
@@ -81,7 +80,11 @@ export class LoadedAdapters {
       const models = await this.engine.models(options);
       const present = new Set(models.map(({ id }) => id).filter(isOurs));
       const lost = this.versions.filter((version) => !present.has(version));
-      for (const version of lost) this.digests.delete(version);
+      for (const version of lost) {
+        this.digests.delete(version);
+        // Where it is still wanted, it is fetched again.
+        await this.files.removeAll(version);
+      }
       this.found = [...present].filter((name) => !this.digests.has(name));
       return lost;
     });
@@ -98,17 +101,24 @@ export class LoadedAdapters {
     const { clock, events, deadlineMs } = this.options;
     const { version, manifestDigest } = wanted;
     const startMs = clock.now();
+    const wasThere = this.found.includes(version);
     const folder = await this.files.fetch(wanted, baseModel);
     const fetchedMs = clock.now();
-    await this.loadFrom(folder, version, { deadlineMs, signal });
-    const loadedMs = clock.now();
+    let loadedMs: number;
     try {
+      await this.loadFrom(folder, version, { deadlineMs, signal });
+      loadedMs = clock.now();
       const { capture } = await this.engine.chat(warmUpRequest(version), { deadlineMs, signal });
       const { reasons } = judgeCapture(capture);
       if (reasons.length > 0) throw loaderErrors.warmUpFailed({ version, why: reasons.join(', ') });
     } catch (thrown) {
+      // One that an earlier process loaded may be answering: that the engine is busy, or that this one ends, says nothing of the weights.
+      if (wasThere && !isBacktalkError(thrown, 'weights_warm_up_failed')) throw thrown;
       // A version that does not answer is not left on the engine: it would take the room that another needs.
-      await this.unload(version).catch((error: unknown) => events.unloadFailed(version, asBacktalkError(error)));
+      await this.unload(version).then(
+        () => this.files.remove(wanted),
+        (error: unknown) => events.unloadFailed(version, asBacktalkError(error)),
+      );
       throw thrown;
     }
     this.digests.set(version, manifestDigest);

@@ -12,6 +12,7 @@ import { loaderErrors } from '../errors.js';
 const weightsName = 'adapter_model.safetensors';
 const configName = 'adapter_config.json';
 const beingWritten = '.part';
+const digestEnd = /^-[0-9a-f]{16}$/;
 
 export interface WantedVersion {
   readonly policy: string;
@@ -60,6 +61,13 @@ export class WeightsFiles {
 
   async remove(wanted: Pick<WantedVersion, 'version' | 'manifestDigest'>): Promise<void> {
     await rm(this.folderOf(wanted), { recursive: true, force: true });
+  }
+
+  /** Whatever its manifest was: of one that an earlier process loaded, it is not known. */
+  async removeAll(version: string): Promise<void> {
+    for (const name of await readdir(this.directory))
+      if (name.startsWith(`${version}-`) && digestEnd.test(name.slice(version.length)))
+        await rm(join(this.directory, name), { recursive: true, force: true });
   }
 
   private folderOf({ version, manifestDigest }: Pick<WantedVersion, 'version' | 'manifestDigest'>): string {

@@ -24,6 +24,8 @@ describe('chooseHint', () => {
 
   it('accepts no hint of ten characters, no essay, and no copy of the answer', () => {
     expect(chooseHint(['Be brief.'], '', 'longest').hint).toBe('');
+    expect(chooseHint(['用公里回答。'], '', 'longest').hint).toBe('用公里回答。');
+    expect(chooseHint(['短。'], '', 'longest').hint).toBe('');
     expect(chooseHint(['long '.repeat(200)], '', 'longest').hint).toBe('');
     expect(
       chooseHint(['The capital of Australia is Sydney.'], 'Well: the capital of Australia is Sydney, a city', 'longest')

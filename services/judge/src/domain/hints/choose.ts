@@ -1,10 +1,14 @@
 // Which hint a judged turn carries. In: candidates in the order of the votes, and the answer they are about. Out: one hint, or none, and the
 // others where the training worker is to choose among them. A hint that is short, or a copy of the answer, teaches nothing.
 
+import { unspacedScript } from '../unspaced-script.js';
+
 export const hintChoices = ['longest', 'shortest', 'overlap'] as const;
 export type HintChoice = (typeof hintChoices)[number];
 
 const charactersMin = 10;
+/** One Chinese character says about what so many letters say. */
+const charactersOfWord = 3;
 const charactersMax = 400;
 const sentencesMax = 3;
 /** Of the hint's words that stand in the answer in the same order. */
@@ -33,7 +37,8 @@ export function chooseHint(candidates: readonly string[], answer: string, choice
 }
 
 function isAccepted(hint: string, answer: string): boolean {
-  if (hint.length <= charactersMin || hint.length > charactersMax) return false;
+  const least = unspacedScript.test(hint) ? charactersMin / charactersOfWord : charactersMin;
+  if (hint.length <= least || hint.length > charactersMax) return false;
   // Three words in a row that the answer has too are copied.
   const words = wordsOf(hint);
   const text = ` ${wordsOf(answer).join(' ')} `;

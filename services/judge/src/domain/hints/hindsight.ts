@@ -1,9 +1,9 @@
 // What the answer should have been, as the person who read it says. In: a turn with its next state, the votes, the verdict. Out: the
 // person's own words, or an instruction that the judge wrote from them, and whether it stands beyond the turn; what was left out, by
 // reason. Where no person spoke there is none: tools, files and pages give no hindsight. Pure.
-import { templateTokenIn } from '@backtalk/kit';
+import { templateTokenIn, wordingCharsMax } from '@backtalk/kit';
 import type { Material } from '../material.js';
-import { ownWords } from '../own-words.js';
+import { markedWords, ownWords, wholeSentences } from '../own-words.js';
 import type { CastVote } from '../verdict.js';
 import type { Verdict } from '../verdict-value.js';
 import { chooseHint, type HintChoice } from './choose.js';
@@ -20,6 +20,8 @@ export interface Hindsight {
   /** What may be shown in its place. */
   readonly others?: readonly string[];
   readonly stands: boolean;
+  /** The sentences that stand, where the person said more than a lesson can hold. */
+  readonly wished?: string;
   /** An agent told it of the person: it is no wish of theirs beyond the turn. */
   readonly told?: true;
   /** One entry for each hint that was left out. */
@@ -54,7 +56,7 @@ export function hindsightOf(
   const written = votes.flatMap((vote) => (vote.valid && vote.hint !== '' ? [vote] : []));
   const agreeing = written.filter((vote) => vote.verdict === verdict);
   const isAgreed = agreeing.length / Math.max(1, written.length) >= agreeingShareMin;
-  const said = next.role === 'user' ? written.filter(({ hint }) => isSaidBy(hint, next.userText)) : [];
+  const said = next.role === 'user' ? written.filter(({ hint }) => isSaidBy(hint, ownWords(next.userText))) : [];
   const dropped = written.flatMap((vote): DropReason[] => {
     if (!said.includes(vote)) return ['not_said'];
     return isAgreed && agreeing.includes(vote) ? [] : ['disputed'];
@@ -72,7 +74,12 @@ export function hindsightOf(
     return { hint: '', stands: false, dropped: [...dropped, 'template_token'] };
   }
   const others = chosen.others.filter((other) => !breaksTemplate([other]));
-  return { hint, others, stands: hint !== '' && standing.length > 0, dropped };
+  return { hint, others, ...standingWith(hint, standing), dropped };
+}
+
+function standingWith(hint: string, standing: readonly string[]): Pick<Hindsight, 'stands' | 'wished'> {
+  if (hint === '' || standing.length === 0) return { stands: false };
+  return hint.length <= wordingCharsMax ? { stands: true } : { stands: true, wished: asHint(standing.join(' ')) };
 }
 
 /** Of a person who refused a call. */
@@ -87,14 +94,14 @@ export function hindsightOfFeedback(
   isBad: boolean,
   standingIn: StandingSentences,
 ): Hindsight {
-  const said = texts.map((text) => ownWords(text)).filter((text) => text !== '');
+  const said = texts.map((text) => wholeSentences(markedWords(text))).filter((text) => text !== '');
   if (said.length === 0) return none;
   const words = said.join('\n');
   const standing = standingIn(words);
   if (!isBad && standing.length === 0) return none;
   const hint = asHint(isBad ? words : standing.join(' '));
   if (breaksTemplate([...texts, hint])) return { hint: '', stands: false, dropped: ['template_token'] };
-  return { hint, stands: hint !== '' && standing.length > 0, dropped: [] };
+  return { hint, ...standingWith(hint, standing), dropped: [] };
 }
 
 /** On one line, whole sentences as far as there is room for them; nothing where it says nothing in letters. */

@@ -1,6 +1,8 @@
 // Did the person say what a hint says? In: a hint that a model wrote, and the person's own words. Out: yes or no. The model
 // read tools' results, files and pages too, and what they ask for is no instruction of this person. Pure.
 
+import { unspacedScript } from '../unspaced-script.js';
+
 /** Words say the same from here on: "short", "shorter". */
 const beginning = 5;
 /** Of what the hint says, so much stands in the person's words. */
@@ -23,6 +25,14 @@ export function isSaidBy(hint: string, words: string): boolean {
 }
 
 function stemsOf(text: string): Set<string> {
-  const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
-  return new Set(words.filter((word) => !emptyWords.has(word)).map((word) => word.slice(0, beginning)));
+  const words = text.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
+  return new Set(words.filter((word) => !emptyWords.has(word)).flatMap((word) => stemsIn(word)));
+}
+
+/** Where no space stands between words, two characters say about what one word says. */
+function stemsIn(word: string): string[] {
+  if (!unspacedScript.test(word)) return [word.slice(0, beginning)];
+  const characters = [...word];
+  if (characters.length < 2) return characters;
+  return characters.slice(1).map((character, at) => `${characters[at] ?? ''}${character}`);
 }

@@ -2,6 +2,7 @@
 // so, in the person's order. What is missed is heard again, but what only reports, or was meant for one answer, is taught when it is taken
 // for a standing wish: so the bound is above even odds. Pure.
 import { clip } from '@backtalk/kit';
+import { ownWords } from '../own-words.js';
 import { wordsAlone } from '../small-model/bare.js';
 import { featuresOf } from '../small-model/features.js';
 import { wordLikelihoods, type WordWeights } from '../small-model/reader.js';
@@ -24,7 +25,8 @@ export function createStandingSentences(weights: WordWeights): StandingSentences
     const { satisfied, correction } = wordLikelihoods(weights, featuresOf(wordsAlone(sentence)));
     return satisfied - correction > (hasLastingWords(sentence) ? oddsMinInPlainWords : oddsMin);
   };
-  return (said) => sentencesOf(said).filter((sentence) => stands(sentence));
+  // What stands in quotation marks makes no wish of them.
+  return (said) => sentencesOf(said).filter((sentence) => stands(ownWords(sentence)));
 }
 
 export function sentencesOf(said: string): string[] {

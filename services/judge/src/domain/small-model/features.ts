@@ -4,6 +4,7 @@
 import type { Material } from '../material.js';
 import { withoutAddressed } from '../addressed.js';
 import { ownWords } from '../own-words.js';
+import { unspacedScript } from '../unspaced-script.js';
 import { repeatsIn } from './repeats.js';
 import { asksOn, contentWords, sentencesIn, stemsIn, steps, wordsOf } from './words.js';
 
@@ -85,8 +86,6 @@ function runsOfWords(stems: readonly string[]): string[] {
   const framed = ['^', ...stems, '$'];
   return [...stems, ...framed.slice(1).map((stem, at) => `${framed[at] ?? ''} ${stem}`)];
 }
-
-const unspacedScript = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
 
 /** They carry what endings and stems say, in any language. */
 function runsOfCharacters(words: readonly string[]): string[] {

@@ -1,8 +1,10 @@
+import { asBacktalkError } from '@backtalk/kit';
 import { FakeClock, until } from '@backtalk/kit/testing';
 import { Lease } from '@backtalk/proto/weights';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startFakeEngine, type FakeEngine } from '../testing/index.js';
 import { EnginePool } from './engine-pool.js';
+import { ResolvedUrls } from './resolved-urls.js';
 
 const options = { deadlineMs: 10_000 };
 const messages = [{ role: 'user', content: 'Hello there' }];
@@ -94,5 +96,29 @@ describe('EnginePool', () => {
     await clock.advance(5_000);
     expect(await urlOf()).toBe(away.url);
     await away.restart();
+  });
+
+  it('the name of a model that is served no more is asked anew', async () => {
+    const [engine] = engines;
+    if (engine === undefined) expect.unreachable();
+    const { port } = engine;
+    const events = { enginesKnown: () => undefined, engineRefused: () => undefined };
+    const urls = new ResolvedUrls({ urls: [engine.url], clock, events });
+    const named = new EnginePool({ urls, dialect: 'vllm', apiKey: '', model: '', clock, events, leases: undefined });
+    const vote = () =>
+      named.use(options, async ({ client, model }) => {
+        await client.chat({ model, messages }, options);
+        return model;
+      });
+    expect(await vote()).toBe(engine.baseModel);
+    await engine.stop();
+    const other = await startFakeEngine({ port, baseModel: 'another' });
+    engines = [...engines.slice(1), other];
+    const codes: string[] = [];
+    const served = () => vote().catch((error: unknown) => void codes.push(asBacktalkError(error).code));
+    // The connection that was kept is closed first.
+    expect(await until(served, { what: 'The other model' })).toBe('another');
+    expect(codes).toContain('model_not_found');
+    await named.stop();
   });
 });

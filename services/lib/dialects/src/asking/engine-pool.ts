@@ -1,5 +1,7 @@
 // The engines of pool `judge`. In: addresses behind configured URLs, or the loaders' leases. Out: the engine
 // with the least in flight, of those that were there when they were last asked. It never waits for one: where none is there, it says so.
+import { isDeepStrictEqual } from 'node:util';
+
 import { asBacktalkError, type Clock, type LeaseView } from '@backtalk/kit';
 import { createEngineClient, engineDialects, type EngineDialect } from '../create-engine-client.js';
 import { isLostEngine } from '../deadly-prompts.js';
@@ -31,6 +33,7 @@ export interface PooledEngine extends AskedEngine {
 }
 
 interface Member {
+  readonly place: Place;
   readonly client: EngineClient;
   model: string;
   inFlight: number;
@@ -102,6 +105,11 @@ export class EnginePool {
         member.limitedUntilMs = clock.now() + Math.min(askedMs, askedRestMaxMs);
       }
       if (isLostEngine(error) || isEngineError(error, 'engine_unreachable')) member.restsUntilMs = clock.now() + restMs;
+      // Another model is served there by now, of which nothing is known.
+      if (isEngineError(error, 'model_not_found') && this.members.get(url) === member) {
+        this.leave(url, member);
+        this.look();
+      }
       throw error;
     } finally {
       member.inFlight -= 1;
@@ -129,17 +137,13 @@ export class EnginePool {
       return [{ url: engine.url, dialect, model: wanted === '' ? engine.baseModel : wanted }];
     });
     const places = urls?.current().map((url): Place => ({ url, dialect: configured, model: wanted })) ?? leased;
-    for (const [url, { client }] of this.members) {
-      if (places.some((place) => place.url === url)) continue;
-      this.members.delete(url);
-      // What is in flight there comes to its end.
-      client.leave().catch((error: unknown) => {
-        events.engineRefused(asBacktalkError(error).code);
-      });
-    }
-    for (const { url, dialect, model } of places) {
+    for (const [url, member] of this.members)
+      if (!places.some((place) => isDeepStrictEqual(place, member.place))) this.leave(url, member);
+    for (const place of places) {
+      const { url, dialect, model } = place;
       if (this.members.has(url)) continue;
       this.members.set(url, {
+        place,
         client: createEngineClient({ url, dialect, apiKey }),
         model,
         inFlight: 0,
@@ -148,5 +152,13 @@ export class EnginePool {
       });
     }
     events.enginesKnown(this.members.size);
+  }
+
+  /** What is in flight there comes to its end. */
+  private leave(url: string, { client }: Member): void {
+    this.members.delete(url);
+    client.leave().catch((error: unknown) => {
+      this.options.events.engineRefused(asBacktalkError(error).code);
+    });
   }
 }

@@ -52,6 +52,9 @@ const extras = ['response_format', 'chat_template_kwargs', 'thinking_token_budge
 /** Hosted models that think refuse these by name. */
 const habits = ['temperature', 'seed', 'max_tokens'] as const;
 
+/** Refused without a name, too; one after the other, when nothing else can be left out. */
+const unnamed = ['seed', 'temperature'] as const;
+
 export class Asking {
   /** By engine, for as long as it is known. */
   private readonly refused = new WeakMap<EngineClient, ReadonlySet<string>>();
@@ -126,7 +129,9 @@ function mindedIn(error: unknown, body: Body): readonly string[] {
   const param = error.detail['param'];
   const [named = ''] = typeof param === 'string' ? param.split('.') : [];
   if ([...extras, ...habits].some((field) => field === named)) return named in body ? [named] : [];
-  return extras.filter((field) => field in body);
+  const unneeded = extras.filter((field) => field in body);
+  if (unneeded.length > 0) return unneeded;
+  return unnamed.filter((field) => field in body).slice(0, 1);
 }
 
 /** No author of a foreign piece can know it beforehand. */

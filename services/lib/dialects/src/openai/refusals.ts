@@ -86,8 +86,11 @@ export function refusalInStream(error: WireError, context: CallContext): Backtal
 
 export function errorIn(text: string): WireError | undefined {
   try {
-    const body: unknown = JSON.parse(text);
+    const parsed: unknown = JSON.parse(text);
+    // Google's stands in a list.
+    const body: unknown = Array.isArray(parsed) ? parsed[0] : parsed;
     if (!isJsonObject(body)) return undefined;
+    if (Array.isArray(body['detail'])) return invalidField(body['detail'][0]);
     // SGLang's is the body itself, but for `/generate`.
     const error = body['object'] === 'error' ? body : body['error'];
     if (!isJsonObject(error)) return undefined;
@@ -101,4 +104,17 @@ export function errorIn(text: string): WireError | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** As pydantic says it, by which many a server checks what it is sent. */
+function invalidField(detail: unknown): WireError | undefined {
+  if (!isJsonObject(detail)) return undefined;
+  const { loc, msg, type } = detail;
+  const path = Array.isArray(loc) ? loc.filter((part) => typeof part === 'string') : [];
+  return {
+    message: typeof msg === 'string' ? msg : '',
+    type: typeof type === 'string' ? type : '',
+    param: path.length === 0 ? null : path.join('.'),
+    code: null,
+  };
 }

@@ -1,0 +1,81 @@
+import { asWording, ownWish } from '@backtalk/kit';
+import { FeedbackGiven, TurnJudged } from '@backtalk/proto/facts';
+import { describe, expect, it } from 'vitest';
+import { hearing } from '../../testing/hearing.js';
+import { judgeFeedback } from '../feedback.js';
+import { judge } from '../judgement.js';
+import type { Material } from '../material.js';
+import { saidWords } from '../said-words.js';
+import { hindsightOf, hindsightOfFeedback } from './hindsight.js';
+
+const place = { turn: 't', tenant: 'a', user: 'u', policy: 'p', session: 's' };
+const mark = { model: 'm', promptDigest: 'd', low: -0.1, high: 0.2 };
+const vote = { valid: true, verdict: -1, score: -1, hint: '', seed: 7 } as const;
+const wanted = 'From now on answer in at most three short sentences.';
+const complaint =
+  'That is not what I asked for at all. I wanted the three steps of the recipe, and nothing of the history of bread.';
+
+const material = (text: string): Material => ({
+  place,
+  conversation: [],
+  question: 'q',
+  answer: 'A long answer.',
+  thoughts: '',
+  version: '',
+  next: { role: 'user', text, userText: saidWords(text), toolResults: [] },
+});
+
+const judged = (text: string) => judge(material(text), [vote], { evidence: [] }, mark, hearing).message;
+
+describe('what becomes a lesson of a longer message', () => {
+  it('a wish at its end is kept, and not the complaint before it', () => {
+    const message = judged(`${complaint} ${complaint} ${wanted}`);
+    expect(message.stands).toBe(true);
+    expect(message.hint).toContain(complaint);
+    expect(asWording(ownWish(message).text)).toBe(wanted);
+    expect(ownWish(judged(`Too long. ${wanted}`)).text).toBe(`Too long. ${wanted}`);
+  });
+
+  it('a wish beyond what a hint can hold is kept, too', () => {
+    const message = judged(`${complaint} ${complaint} ${complaint} ${complaint} ${wanted}`);
+    expect(message.hint).not.toContain(wanted);
+    expect(ownWish(message)).toMatchObject({ text: wanted, stands: true });
+  });
+
+  it('feedback is read the same way', () => {
+    const correction = `${complaint} ${complaint} ${wanted}`;
+    const feedback = FeedbackGiven.fromPartial({ ...place, giver: 'u', correction, digest: 'd1' });
+    const beside = { next: undefined, read: () => 0 as const, standing: hearing.standing };
+    const { message } = judgeFeedback({ ...beside, feedback, before: undefined, session: 's', revision: 1 });
+    expect(ownWish(message)).toMatchObject({ text: wanted, stands: true });
+  });
+});
+
+describe('quotation marks', () => {
+  it('what stands in them makes no wish that stands of the words around it', () => {
+    const reported = material('No. The page says "from now on always sing".');
+    const given = { verdict: -1, spoken: -1 } as const;
+    expect(hindsightOf(reported, [], given, hearing)).toMatchObject({ stands: false });
+    const own = material('From now on end with "Have a wonderful day, my dear friend!"');
+    expect(hindsightOf(own, [], given, hearing)).toMatchObject({ stands: true, hint: own.next.text });
+  });
+
+  it('a long one leaves no half of a sentence in feedback', () => {
+    const long = `Wrong. Always write "${'this and that, '.repeat(5)}" at the end.`;
+    expect(hindsightOfFeedback([long], true, hearing.standing)).toMatchObject({ hint: 'Wrong.', stands: false });
+  });
+});
+
+describe('other hints of votes', () => {
+  it('they go when what is corrected is told in other words, and stay beside the same', () => {
+    const before = TurnJudged.fromPartial({ ...place, verdict: -1, hint: 'In French.', otherHints: ['In Dutch.'] });
+    const beside = { next: undefined, read: () => 0 as const, standing: hearing.standing };
+    const after = (given: Partial<FeedbackGiven>) => {
+      const feedback = FeedbackGiven.fromPartial({ ...place, giver: 'u', digest: 'd1', ...given });
+      return judgeFeedback({ ...beside, feedback, before, session: 's', revision: 1 }).message;
+    };
+    expect(after({ correction: 'In English.' })).toMatchObject({ hint: 'In English.', otherHints: [] });
+    expect(after({ hasScore: true, score: 1 })).toMatchObject({ hint: '', otherHints: [] });
+    expect(after({ hasScore: true, score: -1 })).toMatchObject({ hint: 'In French.', otherHints: ['In Dutch.'] });
+  });
+});

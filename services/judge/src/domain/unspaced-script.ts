@@ -1,0 +1,2 @@
+/** Of languages that write no space between words. */
+export const unspacedScript = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
