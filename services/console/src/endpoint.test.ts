@@ -1,5 +1,5 @@
-import { describe, expect, it } from 'vitest';
-import { Frames } from './endpoint.js';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { answer, feedback, Frames, teach } from './endpoint.js';
 
 const frame = (content: string) => `data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`;
 
@@ -15,5 +15,47 @@ describe('Frames', () => {
   it('throws the words of an error that ends a stream', () => {
     const frames = new Frames();
     expect(() => frames.add('data: {"error":{"message":"The engine is gone."}}\n\n')).toThrow('The engine is gone.');
+  });
+});
+
+describe('what the endpoint is asked', () => {
+  const asked: { readonly path: string; readonly headers: Headers; readonly body: unknown }[] = [];
+
+  beforeEach(() => {
+    asked.length = 0;
+    vi.stubGlobal('sessionStorage', { getItem: () => null });
+    vi.stubGlobal('fetch', (path: string, { headers, body }: { headers: Headers; body?: string }) => {
+      asked.push({ path, headers, body: body === undefined ? undefined : JSON.parse(body) });
+      if (path === '/v1/models') return Promise.resolve(Response.json({ data: [{ id: 'ada' }, { id: 'ben' }] }));
+      const frames = new Response(`${frame('Blue.')}data: [DONE]\n\n`);
+      return Promise.resolve(path === '/v1/lessons' ? Response.json({}) : frames);
+    });
+  });
+  afterEach(() => {
+    vi.unstubAllGlobals();
+  });
+
+  it('a lesson is for the model that the page talks to, where a key opens several', async () => {
+    await teach('Be brief.');
+    expect(asked.at(-1)?.body).toEqual({ text: 'Be brief.', policy: 'ada' });
+  });
+
+  it('an answer and a thumb carry what was said of learning, and nothing where nothing was', async () => {
+    const heard: string[] = [];
+    await answer('ada', [], { train: 'off', remind: false }, (words) => heard.push(words));
+    await feedback('t', 1, { train: 'on' });
+    await feedback('t', 1, {});
+    expect(heard.join('')).toBe('Blue.');
+    expect(asked.map(({ headers }) => headers.get('X-Backtalk-Train'))).toEqual(['off', 'on', null]);
+  });
+
+  it('an answer is read where streams cannot be gone through by themselves', async () => {
+    const iterate = Reflect.get(ReadableStream.prototype, Symbol.asyncIterator) as unknown;
+    Reflect.deleteProperty(ReadableStream.prototype, Symbol.asyncIterator);
+    const heard: string[] = [];
+    await answer('ada', [], { remind: false }, (words) => heard.push(words)).finally(() => {
+      Reflect.set(ReadableStream.prototype, Symbol.asyncIterator, iterate);
+    });
+    expect(heard.join('')).toBe('Blue.');
   });
 });

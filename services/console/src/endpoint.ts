@@ -15,14 +15,17 @@ export interface Answer {
 }
 
 export interface Wishes {
-  /** Learn from it. */
-  readonly train: boolean;
+  /** Learn from it; left out, what was said before in the conversation holds. */
+  readonly train?: 'on' | 'off';
   /** Show the model what it has not learned yet. */
   readonly remind: boolean;
 }
 
 /** The endpoint wants a key, or another one. */
 export class KeyWanted extends TypeError {}
+
+/** The key has asked as often as it may for now. */
+export class TooOften extends TypeError {}
 
 const keyName = 'backtalk-key';
 const askedMs = 15_000;
@@ -45,7 +48,8 @@ async function ask(method: string, path: string, body?: unknown, more: HeadersIn
   });
   if (response.ok) return response;
   const words = await errorIn(response);
-  throw response.status === 401 ? new KeyWanted(words) : new TypeError(words);
+  if (response.status === 401) throw new KeyWanted(words);
+  throw response.status === 429 ? new TooOften(words) : new TypeError(words);
 }
 
 async function errorIn(response: Response): Promise<string> {
@@ -75,16 +79,21 @@ export async function versions(): Promise<Version[]> {
   return data;
 }
 
+/** For the model that the page talks to: a key may open several. */
 export async function teach(text: string): Promise<void> {
-  await ask('POST', '/v1/lessons', { text });
+  await ask('POST', '/v1/lessons', { text, policy: await modelName() });
 }
 
 export async function endLesson(id: string): Promise<void> {
   await ask('DELETE', `/v1/lessons/${encodeURIComponent(id)}`);
 }
 
-export async function feedback(turn: string, score: -1 | 1): Promise<void> {
-  await ask('POST', '/v1/feedback', { turn_id: turn, score });
+export async function feedback(turn: string, score: -1 | 1, { train }: Pick<Wishes, 'train'>): Promise<void> {
+  await ask('POST', '/v1/feedback', { turn_id: turn, score }, consent(train));
+}
+
+function consent(train: Wishes['train']): Record<string, string> {
+  return train === undefined ? {} : { 'X-Backtalk-Train': train };
 }
 
 /** @param hear is given the words as they come */
@@ -94,11 +103,12 @@ export async function answer(
   { train, remind }: Wishes,
   hear: (words: string) => void,
 ): Promise<Answer> {
-  const more = { 'X-Backtalk-Lessons': remind ? 'on' : 'off', ...(train ? {} : { 'X-Backtalk-Train': 'off' }) };
+  const more = { 'X-Backtalk-Lessons': remind ? 'on' : 'off', ...consent(train) };
   const response = await ask('POST', '/v1/chat/completions', { model, messages, stream: true }, more, answeredMs);
   const frames = new Frames();
-  const text = response.body?.pipeThrough(new TextDecoderStream());
-  for await (const chunk of text ?? []) hear(frames.add(chunk));
+  // Not every browser goes through a stream by itself.
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) hear(frames.add(part.value));
   return {
     turn: response.headers.get('X-Backtalk-Turn') ?? '',
     weights: response.headers.get('X-Backtalk-Weights') ?? '',

@@ -1,10 +1,12 @@
 // The page: puts its parts together, and looks at the lessons again and again while its tab is visible.
-import { endLesson, KeyWanted, lessons, teach, useKey, versions } from './endpoint.js';
+import { endLesson, KeyWanted, lessons, teach, TooOften, useKey, versions } from './endpoint.js';
 import { lessonCards, type LessonCard } from './lessons.js';
 import { Talk } from './talk.js';
 import { versionCards, type Compared, type VersionCard } from './versions.js';
 
-const everyMs = 4_000;
+const everyMs = 5_000;
+/** A key with a small limit is left to what its person asks. */
+const tooOftenMs = 60_000;
 
 function part<T extends HTMLElement>(id: string, kind: new () => T): T {
   const found = document.getElementById(id);
@@ -16,15 +18,23 @@ const trouble = part('trouble', HTMLElement);
 const key = part('key', HTMLFormElement);
 const words = part('words', HTMLTextAreaElement);
 
-function fail(thrown: unknown): void {
+/** Whether what went wrong was asked for by a person: then it stays until they ask for something else. */
+let isOfAction = false;
+
+function say(thrown: unknown): void {
   key.hidden &&= !(thrown instanceof KeyWanted);
   trouble.textContent = thrown instanceof Error ? thrown.message : String(thrown);
   trouble.hidden = false;
 }
 
-function fine(): void {
+function fail(thrown: unknown): void {
+  isOfAction = true;
+  say(thrown);
+}
+
+function act(): void {
+  isOfAction = false;
   trouble.hidden = true;
-  key.hidden = true;
 }
 
 const talk = new Talk({
@@ -53,6 +63,7 @@ function lessonItem(card: LessonCard): HTMLElement {
     const end = document.createElement('button');
     end.textContent = 'End it';
     end.addEventListener('click', () => {
+      act();
       endLesson(card.id).then(look, fail);
     });
     line.append(end);
@@ -74,7 +85,7 @@ function versionItem(card: VersionCard): HTMLElement {
   const line = document.createElement('div');
   const when = document.createElement('time');
   when.dateTime = card.stagedAt;
-  when.textContent = new Date(card.stagedAt).toLocaleTimeString();
+  when.textContent = new Date(card.stagedAt).toLocaleString();
   line.append(worded('p', card.id), worded('strong', card.label), when);
   item.append(line);
   if (card.about !== '') item.append(worded('small', card.about));
@@ -89,7 +100,7 @@ function beforeAndAfter(title: string, pairs: readonly Compared[], isOpen: boole
   answers.append(worded('summary', title));
   for (const { question, before, after } of pairs) {
     const pair = document.createElement('dl');
-    pair.append(worded('dt', question), worded('dd', before), worded('dd', after));
+    pair.append(worded('dt', question), worded('dd', `before: ${before}`), worded('dd', `now: ${after}`));
     answers.append(pair);
   }
   return answers;
@@ -105,35 +116,44 @@ function show<Card>(list: string, cards: readonly Card[], itemOf: (card: Card) =
   part(list, HTMLElement).replaceChildren(...cards.map(itemOf));
 }
 
-async function look(): Promise<void> {
+/** @returns when to look again */
+async function look(): Promise<number> {
   try {
-    const [known, made] = await Promise.all([lessons(), versions()]);
+    // One after the other: a key may have one request at a time.
+    const known = await lessons();
+    const made = await versions();
     const cards = versionCards(made);
     part('no-versions', HTMLElement).hidden = cards.length > 0;
     show('lessons', lessonCards(known), lessonItem);
     show('versions', cards, versionItem);
-    fine();
+    key.hidden = true;
+    trouble.hidden ||= !isOfAction;
+    return everyMs;
   } catch (thrown) {
-    fail(thrown);
+    if (thrown instanceof TooOften) return tooOftenMs;
+    if (!isOfAction) say(thrown);
+    return everyMs;
   }
 }
 
 async function watch(): Promise<void> {
-  if (document.visibilityState === 'visible') await look();
-  setTimeout(() => void watch(), everyMs);
+  const isSeen = document.visibilityState === 'visible' && !talk.isAnswering;
+  const againMs = isSeen ? await look() : everyMs;
+  setTimeout(() => void watch(), againMs);
 }
 
 /** A form's words, given to an action; they stay where it fails. */
 function onSubmit(
   form: HTMLFormElement,
   field: HTMLInputElement | HTMLTextAreaElement,
-  act: (said: string) => unknown,
+  take: (said: string) => unknown,
 ) {
   form.addEventListener('submit', (event) => {
     event.preventDefault();
     const said = field.value.trim();
     if (said === '') return;
-    Promise.resolve(act(said)).then((taken) => {
+    act();
+    Promise.resolve(take(said)).then((taken) => {
       if (taken !== false) field.value = '';
     }, fail);
   });

@@ -1,5 +1,5 @@
 // The conversation on the page. In: what the person says. Out: what stands under "Talk", and which weights answered.
-import { answer, feedback, modelName, type Answer, type Message } from './endpoint.js';
+import { answer, feedback, modelName, type Answer, type Message, type Wishes } from './endpoint.js';
 
 export interface TalkParts {
   readonly list: HTMLElement;
@@ -15,12 +15,15 @@ export interface TalkParts {
 export class Talk {
   private messages: Message[] = [];
   private answering = false;
+  /** In this conversation it was said that nothing is to be learned: that holds until the opposite is said. */
+  private wasOff = false;
 
   constructor(private readonly parts: TalkParts) {}
 
   anew(): void {
     if (this.answering) return;
     this.messages = [];
+    this.wasOff = false;
     this.parts.list.replaceChildren();
   }
 
@@ -37,8 +40,8 @@ export class Talk {
   }
 
   private async hear(words: string): Promise<void> {
-    const { list, train, remind } = this.parts;
-    const wishes = { train: train.checked, remind: remind.checked };
+    const { list, remind } = this.parts;
+    const wishes = { ...this.consent(), remind: remind.checked };
     const asked = entry('user', words);
     const { item, text } = entry('assistant', '');
     list.append(asked.item, item);
@@ -56,6 +59,17 @@ export class Talk {
     }
   }
 
+  get isAnswering(): boolean {
+    return this.answering;
+  }
+
+  /** A box that was never unticked says nothing: what the key allows holds. */
+  private consent(): Pick<Wishes, 'train'> {
+    const { checked } = this.parts.train;
+    this.wasOff ||= !checked;
+    return this.wasOff ? { train: checked ? 'on' : 'off' } : {};
+  }
+
   private note(item: HTMLElement, { turn, weights, shown }: Answer): void {
     const about = document.createElement('small');
     const reminded = shown === 0 ? '' : `, reminded of ${shown} lesson${shown === 1 ? '' : 's'}`;
@@ -68,7 +82,10 @@ export class Talk {
       const button = document.createElement('button');
       button.textContent = label;
       button.addEventListener('click', () => {
-        feedback(turn, score).then(() => thumbs.replaceChildren(`Noted: ${label.toLowerCase()}.`), this.parts.fail);
+        feedback(turn, score, this.consent()).then(
+          () => thumbs.replaceChildren(`Noted: ${label.toLowerCase()}.`),
+          this.parts.fail,
+        );
       });
       thumbs.append(button);
     }

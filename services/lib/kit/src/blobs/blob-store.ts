@@ -79,7 +79,12 @@ export async function isSound(store: Pick<BlobStore, 'get'>, digest: string): Pr
   }
 }
 
+/** What else lies in a store is not of ours. */
+export function isDigest(text: string): boolean {
+  return /^[0-9a-f]{64}$/.test(text);
+}
+
 export function checkDigest(text: string): string {
-  if (!/^[0-9a-f]{64}$/.test(text)) throw blobErrors.blobDigestInvalid();
+  if (!isDigest(text)) throw blobErrors.blobDigestInvalid();
   return text;
 }

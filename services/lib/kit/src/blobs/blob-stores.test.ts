@@ -119,6 +119,9 @@ describe('the object store', () => {
     const digest = await store.put(bytes);
     await changeDescription(admin, digest, (nuid) => ({ nuid, size: 5 }));
     await expect(store.get(digest)).rejects.toMatchObject({ code: 'blob_corrupt', retry: 'never' });
+    // As a copy that lags behind gives less than the stream's leader has.
+    await changeDescription(admin, digest, (nuid) => ({ nuid, size: 150 }));
+    await expect(store.get(digest)).rejects.toMatchObject({ code: 'blob_store_failed', retry: 'later', status: 503 });
     await changeDescription(admin, digest, () => ({ nuid: 'gone', size: 100 }));
     await expect(store.get(digest)).rejects.toMatchObject({ code: 'blob_corrupt' });
     await store.put(bytes);

@@ -20,8 +20,9 @@ describe('a folder of blobs', () => {
     expect(Buffer.from(await store.get(digest))).toEqual(Buffer.from(bytes));
     await store.put(bytes);
     expect(await store.usedBytes()).toBe(bytes.byteLength);
-    const [info] = await collect(store.list());
-    expect(info).toMatchObject({ digest, bytes: bytes.byteLength });
+    writeFileSync(directory.join('plain', digest.slice(0, 2), '.DS_Store'), 'not ours');
+    const infos = await collect(store.list());
+    expect(infos).toMatchObject([{ digest, bytes: bytes.byteLength }]);
     await store.delete(digest);
     await store.delete(digest);
     expect(await store.has(digest)).toBe(false);

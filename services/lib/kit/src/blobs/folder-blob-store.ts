@@ -5,7 +5,7 @@ import { mkdir, open, opendir, readFile, rename, rm, stat, utimes } from 'node:f
 import { join } from 'node:path';
 import type { BacktalkError } from '../errors/backtalk-error.js';
 import { sha256Hex } from '../identity/ids.js';
-import { blobErrors, type BlobInfo, type BlobStore, checkDigest, isSound } from './blob-store.js';
+import { blobErrors, type BlobInfo, type BlobStore, checkDigest, isSound, isDigest } from './blob-store.js';
 
 interface FolderBlobOptions {
   /** Beyond it, `put` throws `blob_store_full`. */
@@ -79,6 +79,7 @@ class FolderBlobStore implements BlobStore {
     for await (const folder of entriesOf(this.directory)) {
       if (!/^[0-9a-f]{2}$/.test(folder)) continue;
       for await (const digest of entriesOf(join(this.directory, folder))) {
+        if (!isDigest(digest)) continue;
         const found = await stat(join(this.directory, folder, digest)).catch(ignoreMissing);
         if (found !== undefined) yield { digest, bytes: found.size, modifiedMs: found.mtimeMs };
       }

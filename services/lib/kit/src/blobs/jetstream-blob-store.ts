@@ -83,8 +83,12 @@ class JetStreamBlobStore implements BlobStore {
         if (sha256Hex(bytes) !== digest) throw blobErrors.blobCorrupt({ digest });
         return bytes;
       }
-      // It was deleted and put again while it was read, or its pieces are really gone.
-      if ((await this.find(digest))?.sequence === found.sequence) throw blobErrors.blobCorrupt({ digest });
+      // It was deleted and put again while it was read, its pieces are really gone, or the copy that gave them lags behind.
+      if ((await this.find(digest))?.sequence !== found.sequence) continue;
+      const { size, chunks } = found.description;
+      const isShort = bytes.byteLength < size && (await this.piecesOf(found.description)) >= chunks;
+      if (!isShort) throw blobErrors.blobCorrupt({ digest });
+      throw blobErrors.blobStoreFailed({ doing: 'get', reason: 'a copy lags behind' });
     }
     throw blobErrors.blobMissing({ digest });
   }
@@ -170,9 +174,18 @@ class JetStreamBlobStore implements BlobStore {
         if (bytes >= size) break;
       }
     } catch (error) {
-      throw asBacktalkError(error);
+      const given = asBacktalkError(error);
+      if (!signal.aborted) throw given;
+      throw blobErrors.blobStoreFailed({ doing: 'get', reason: 'it took too long' }, error);
     }
     return Buffer.concat(pieces);
+  }
+
+  /** How many there are, as the stream's leader knows, which lags behind nobody. */
+  private async piecesOf({ nuid }: Description): Promise<number> {
+    const subject = piecesSubject(nuid);
+    const { state } = await infoOf(this.broker, subject, 'get a blob');
+    return state.subjects?.[subject] ?? 0;
   }
 
   /** Services that may not purge leave the pieces to the sweep: they are named by nothing. */
@@ -220,6 +233,13 @@ function base64Url(bytes: Buffer): string {
   return bytes.toString('base64').replaceAll('+', '-').replaceAll('/', '_');
 }
 
+/** From the stream's leader. */
+async function infoOf(broker: Broker, subjects: string, doing: string) {
+  return broker.jsm.streams.info(blobStream, { subjects_filter: subjects }).catch((error: unknown) => {
+    throw brokerError(error, { doing, stream: blobStream });
+  });
+}
+
 const graceMs = 60 * 60 * 1000;
 
 /**
@@ -228,16 +248,18 @@ const graceMs = 60 * 60 * 1000;
  * @returns of how many writers
  */
 export async function dropStrayPieces(broker: Broker, nowMs: number): Promise<number> {
+  const doing = 'look for stray pieces';
+  const described = await infoOf(broker, blobDescriptions, doing);
   const named = new Set<string>();
+  let descriptions = 0;
   for await (const { data } of readStream({ broker, stream: blobStream, filter: blobDescriptions })) {
+    descriptions += 1;
     const { nuid, deleted } = read(data);
     if (!deleted) named.add(nuid);
   }
-  const { state } = await broker.jsm.streams
-    .info(blobStream, { subjects_filter: blobPieces })
-    .catch((error: unknown) => {
-      throw brokerError(error, { doing: 'look for stray pieces', stream: blobStream });
-    });
+  // They came from a copy that lags behind: pieces whose description it lacks would be taken for stray.
+  if (descriptions < Object.keys(described.state.subjects ?? {}).length) return 0;
+  const { state } = await infoOf(broker, blobPieces, doing);
   const prefix = piecesSubject('');
   const nuids = Object.keys(state.subjects ?? {}).map((subject) => subject.slice(prefix.length));
   const strays = nuids.filter((nuid) => {

@@ -17,6 +17,12 @@ describe('what an S3 server says', () => {
     expect(verdictOn(error, 99, 8)).toEqual({ kind: 'wait' });
   });
 
+  it.each(['AbortError', 'TimeoutError'])('lets a fact wait where an S3 server never answers: %s', (name) => {
+    const error = s3Error(Object.assign(new DOMException('', name)), doing);
+    expect(error.code).toBe('blob_store_failed');
+    expect(verdictOn(error, 99, 8)).toEqual({ kind: 'wait' });
+  });
+
   it('a fact whose blob is not there yet is tried for minutes, and then given up', () => {
     const error = s3Error(answer('NoSuchKey', 404), doing);
     expect(verdictOn(error, 23, 8)).toEqual({ kind: 'retry' });

@@ -4,7 +4,7 @@
 import type * as S3 from '@aws-sdk/client-s3';
 import { asBacktalkError, BacktalkError } from '../errors/backtalk-error.js';
 import { sha256Hex } from '../identity/ids.js';
-import { blobErrors, type BlobInfo, type BlobStore, checkDigest, isSound } from './blob-store.js';
+import { blobErrors, type BlobInfo, type BlobStore, checkDigest, isSound, isDigest } from './blob-store.js';
 
 export interface S3BlobOptions {
   /** Empty: Amazon's own, by region. */
@@ -111,7 +111,8 @@ class S3BlobStore implements BlobStore {
           throw s3Error(error, { doing: 'list', bucket: this.bucket });
         });
       for (const { Key: key = '', Size: bytes = 0, LastModified: modified } of page.Contents ?? []) {
-        yield { digest: key.slice(prefix.length), bytes, modifiedMs: modified?.getTime() ?? 0 };
+        const digest = key.slice(prefix.length);
+        if (isDigest(digest)) yield { digest, bytes, modifiedMs: modified?.getTime() ?? 0 };
       }
       token = page.NextContinuationToken;
     } while (token !== undefined);
@@ -191,6 +192,8 @@ const full: ReadonlySet<string> = new Set([
   'EntityTooLarge',
 ]);
 
+const ownCodes = new Set(['internal', 'cancelled', 'deadline_exceeded']);
+
 export function s3Error(thrown: unknown, { doing, bucket, digest }: S3Doing): BacktalkError {
   if (thrown instanceof BacktalkError) return thrown;
   const name = thrown instanceof Error ? thrown.name : '';
@@ -202,7 +205,9 @@ export function s3Error(thrown: unknown, { doing, bucket, digest }: S3Doing): Ba
   if (full.has(name) || status === 507) return blobErrors.blobStoreFull({}, thrown);
   if (status !== undefined) return blobErrors.blobStoreFailed({ doing, reason: name }, thrown);
   const translated = asBacktalkError(thrown);
-  return translated.code === 'internal' ? blobErrors.blobStoreFailed({ doing, reason: name }, thrown) : translated;
+  // No caller may stop a request here: one that ends by itself has waited for an answer that did not come.
+  const isOurs = ownCodes.has(translated.code);
+  return isOurs ? blobErrors.blobStoreFailed({ doing, reason: name }, thrown) : translated;
 }
 
 function statusOf(error: unknown): number | undefined {

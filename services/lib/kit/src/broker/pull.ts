@@ -108,6 +108,7 @@ export class Pull {
   }
 
   private async ensureUntilDone(): Promise<string | undefined> {
+    let said = '';
     for (let delayMs = retryFirstMs; !this.stopping.signal.aborted; delayMs = Math.min(delayMs * 2, retryMostMs)) {
       await this.connected();
       if (this.stopping.signal.aborted) break;
@@ -116,6 +117,10 @@ export class Pull {
       } catch (error) {
         const translated = brokerError(error, { doing: 'create a consumer', stream: this.options.stream });
         if (translated.retry !== 'later') throw translated;
+        // While the broker is away, the connection says so.
+        if (translated.code !== said && this.options.broker.status() === 'up')
+          this.options.broker.logger.warn('consumer_not_created', { stream: this.options.stream, error: translated });
+        said = translated.code;
       }
       // Aborted: the loop's condition ends it.
       await this.clock.sleep(delayMs, this.stopping.signal).catch(() => undefined);

@@ -47,12 +47,12 @@ export const baseSettings = {
     default: '30s',
     min: 500,
   }),
-  instance: setting.string('BACKTALK_INSTANCE', {
+  instance: setting.name('BACKTALK_INSTANCE', {
     description: 'Name of this process among its replicas; part of lease keys.',
-    default: hostname().replaceAll(/[^A-Za-z0-9_-]/g, '-'),
+    default: hostname()
+      .replaceAll(/[^A-Za-z0-9_-]/g, '-')
+      .slice(0, 63),
     shownDefault: 'host name',
-    min: 1,
-    max: 63,
   }),
   engineHosts: setting.list('BACKTALK_ENGINE_HOSTS', {
     description:

@@ -45,6 +45,12 @@ describe('setting', () => {
     expect(setting.address('X', about).read(text)).toEqual(expected);
   });
 
+  it('a name that is part of a subject has letters, digits, - and _ alone', () => {
+    expect(setting.name('X', about).read('node-1')).toBe('node-1');
+    for (const name of ['node-1.example.com', 'a b', 'x'.repeat(64), ''])
+      expect(complaintOf(() => setting.name('X', about).read(name))).toContain('give 1 to 63 letters, digits, - and _');
+  });
+
   it('reads several addresses, and refuses one that stands there twice', () => {
     const reader = setting.addresses('BACKTALK_X', about);
     expect(reader.read('one:1, [::1]:2')).toEqual([

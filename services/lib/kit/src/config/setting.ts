@@ -89,6 +89,12 @@ function number({ min = -Infinity, max = Infinity }: Bounds) {
     .max(max, `is above the most allowed, ${max}`);
 }
 
+const nameCharactersMax = 63;
+const subjectName = z
+  .string()
+  .max(nameCharactersMax, `has more than ${nameCharactersMax} characters`)
+  .regex(/^[A-Za-z0-9_-]+$/, 'has other characters');
+
 const millisecondsIn = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const;
 
 const address = z
@@ -123,6 +129,9 @@ export const setting = {
   /** Bounds count characters. */
   string: (variable: string, options: Bounded<string>): Reader<string> =>
     reader(variable, options, `a text${inWords(options, ' characters')}`, text(options)),
+  /** Part of a subject: a dot or a space would make it another. */
+  name: (variable: string, options: SettingOptions<string>): Reader<string> =>
+    reader(variable, options, `1 to ${nameCharactersMax} letters, digits, - and _`, subjectName),
   integer: (variable: string, options: Bounded<number>): Reader<number> => {
     const schema = z.string().transform(Number).pipe(number(options).int('is not a whole number'));
     return reader(variable, options, `a whole number${inWords(options)}`, schema);

@@ -11,6 +11,7 @@ import type { Pull } from '../broker/pull.js';
 import { orderedPull, readStream } from '../broker/read-stream.js';
 import { storeMessage } from '../broker/store-message.js';
 import { type BacktalkError, defineErrors, isBacktalkError } from '../errors/backtalk-error.js';
+import { systemClock } from '../time/clock.js';
 import { type BucketName, bucketStream, bucketSubject } from '../topology/buckets.js';
 
 /** Codecs made from the wire types fit; so does `jsonCodec`. */
@@ -184,6 +185,8 @@ class Bucket<T> implements KvBucket<T> {
 }
 
 const watchSlots = 256;
+/** For a bucket that is gone. */
+const lookAgainMs = 5_000;
 
 /**
  * Follows the keys of a bucket over lost connections. Every new consumer gives all newest values again: what is known
@@ -195,6 +198,8 @@ class Watcher {
   private readonly known = new Map<string, number>();
   /** Keys that the present consumer has given, until it has given all. */
   private given: Set<string> | undefined;
+  private wasReady = false;
+  private isStopped = false;
   private becomeReady: () => void = () => undefined;
   private fail: (error: BacktalkError) => void = () => undefined;
 
@@ -232,7 +237,11 @@ class Watcher {
       },
       onFatal: (error) => {
         broker.logger.error('kv_watch_lost', { bucket, error });
-        this.fail(error);
+        if (!this.wasReady || error.code !== 'stream_missing') return this.fail(error);
+        // It was there: an operator makes it again.
+        systemClock.timer(lookAgainMs, () => {
+          if (!this.isStopped) this.pull.again();
+        });
       },
     });
   }
@@ -243,9 +252,11 @@ class Watcher {
       this.fail = reject;
     });
     await Promise.all([this.pull.start(), ready]);
+    this.wasReady = true;
   }
 
   stop(): void {
+    this.isStopped = true;
     this.pull.stop();
     this.becomeReady();
   }

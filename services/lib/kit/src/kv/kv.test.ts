@@ -2,9 +2,11 @@ import { Lease, Routes } from '@backtalk/proto/weights';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Broker } from '../broker/connect.js';
+import { ensureStreams } from '../broker/streams.js';
 import { collect } from '../testing/collect.js';
 import { FakeClock } from '../testing/fake-clock.js';
 import { startNats, type TestNats } from '../testing/nats-server.js';
+import { KeptWarnings } from '../testing/silent-logger.js';
 import { until } from '../testing/until.js';
 import { jsonCodec, kvBucket, type KvChange } from './kv-bucket.js';
 import { holdLease, leaseBucket, watchLeases } from './leases.js';
@@ -24,6 +26,27 @@ beforeAll(async () => {
 afterAll(() => nats.stop());
 
 const routes = (fence: number, policy = 'backtalk') => Routes.fromPartial({ policy, fence });
+
+describe('a bucket that is gone', () => {
+  it('is followed again once it is made again', async () => {
+    const own = await startNats();
+    const warnings = new KeptWarnings();
+    const [writer, reader] = await Promise.all([own.connect('publisher'), own.connect('gateway', warnings)]);
+    const seen: string[] = [];
+    const heard = (change: KvChange<Routes>) => seen.push(`${change.kind} ${change.key}`);
+    const stop = await kvBucket(reader, 'routes', Routes).watch('*', heard);
+    await kvBucket(writer, 'routes', Routes).put('before', routes(1));
+    await until(() => seen.includes('put before'));
+    const admin = await own.connect('admin');
+    await admin.jsm.streams.delete('KV_routes');
+    await until(() => warnings.text.includes('kv_watch_lost'), { what: 'The loss of the bucket' });
+    await ensureStreams(admin, {});
+    await kvBucket(writer, 'routes', Routes).put('after', routes(2));
+    await until(() => seen.includes('put after'), { what: 'What was written to the new bucket' });
+    stop();
+    await own.stop();
+  });
+});
 
 describe('a bucket', () => {
   it('gives back the newest value and its revision, and nothing for what is not there', async () => {

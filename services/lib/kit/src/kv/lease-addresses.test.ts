@@ -12,6 +12,11 @@ describe('addresses of a lease', () => {
     });
   });
 
+  it('an address of IPv6 stands in brackets', () => {
+    const loopback = { grpcAddress: { host: '::1' }, healthAddress: { host: '::1' }, grpcAdvertised: '' };
+    expect(leaseAddresses(loopback, ports)).toEqual({ grpcAddress: '[::1]:30020', healthAddress: '[::1]:30010' });
+  });
+
   it.each([
     ['10.1.2.3:30020', '10.1.2.3:30010'],
     ['[fd00::1]:30020', '[fd00::1]:30010'],

@@ -68,8 +68,10 @@ export function holdLease({ broker, lease, everyMs = leaseEveryMs, clock = syste
       await bucket.put(key, lease());
       renewing.taken(key);
     } catch (error) {
-      renewing.refusedKeys.add(key);
-      broker.logger.warn('lease_not_renewed', { error: asBacktalkError(error) });
+      const refusal = asBacktalkError(error);
+      // What is never taken says nothing of the broker.
+      if (refusal.retry === 'later') renewing.refusedKeys.add(key);
+      broker.logger.warn('lease_not_renewed', { error: refusal });
     }
   };
   /** One after the other, so that an older lease never overtakes a newer one. */
@@ -272,10 +274,14 @@ export function leaseAddresses(
 ): Pick<Lease, 'grpcAddress' | 'healthAddress'> {
   if (grpcAdvertised === '') {
     return {
-      grpcAddress: `${grpcAddress.host}:${ports.grpc}`,
-      healthAddress: `${healthAddress.host}:${ports.health}`,
+      grpcAddress: addressOf(grpcAddress.host, ports.grpc),
+      healthAddress: addressOf(healthAddress.host, ports.health),
     };
   }
   const host = grpcAdvertised.slice(0, grpcAdvertised.lastIndexOf(':'));
   return { grpcAddress: grpcAdvertised, healthAddress: `${host}:${ports.health}` };
+}
+
+function addressOf(host: string, port: number): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

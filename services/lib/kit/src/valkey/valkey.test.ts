@@ -1,6 +1,7 @@
+import { EventEmitter } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { silentLogger, startValkey, until, type TestValkey } from '../testing/index.js';
-import { connectionOptions, connectValkey, valkeyError } from './valkey.js';
+import { connectionOptions, connectValkey, logValkeyErrors, valkeyError } from './valkey.js';
 
 let valkey: TestValkey;
 
@@ -46,6 +47,20 @@ describe('connectValkey', () => {
     valkey.resume();
     await until(() => client.set('key', 'value').catch(() => false), { what: 'writing after the silence' });
     client.disconnect();
+  });
+
+  it('one line is logged for each outage, also where the next is like the one before', () => {
+    const lines: string[] = [];
+    const source = new EventEmitter();
+    const logger = { ...silentLogger, warn: (event: string) => void lines.push(event) };
+    logValkeyErrors(source, { name: 'test', logger });
+    const refused = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' });
+    for (const event of ['error', 'error', 'ready', 'error']) source.emit(event, refused);
+    expect(lines).toEqual(['valkey_error', 'valkey_error']);
+  });
+
+  it('an address of IPv6 is given without its brackets', () => {
+    expect(connectionOptions({ url: 'redis://[::1]:30042', name: 'test' }, 'asker')).toMatchObject({ host: '::1' });
   });
 
   it('reads user, password, database and encryption from the URL', () => {

@@ -61,7 +61,8 @@ export function connectionOptions(
 ): ValkeyConnection {
   const { hostname, port, username, password, protocol, pathname } = new URL(url);
   const shared = {
-    host: hostname,
+    // An address of IPv6 stands in brackets there.
+    host: hostname.replace(/^\[(.*)\]$/, '$1'),
     port: Number(port === '' ? 6379 : port),
     db: Number(pathname.slice(1) || 0),
     connectionName: name,
@@ -89,10 +90,13 @@ export function connectValkey(options: ValkeyOptions, role: ValkeyRole = 'asker'
 
 /** One line for each loss of the connection, not one for each attempt to mend it. */
 export function logValkeyErrors(
-  source: { on(event: 'error', fn: (error: Error) => void): unknown },
+  source: { on(event: 'error', fn: (error: Error) => void): unknown; on(event: 'ready', fn: () => void): unknown },
   { name, logger }: Pick<ValkeyOptions, 'name' | 'logger'>,
 ): void {
   let last = '';
+  source.on('ready', () => {
+    last = '';
+  });
   source.on('error', (error) => {
     const reason = 'code' in error && typeof error.code === 'string' ? error.code : error.name;
     if (reason === last) return;
