@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Packages the chart for a release: its values name the released images, by registry and digest, and Chart.yaml the repository, where
+# Packages the chart for a release: files/release-images.yaml names the released images, by registry and digest, and Chart.yaml the repository, where
 # the variables of GitHub's Actions do. Refuses another version than the chart's own. Prints the package's path.
 # Usage: release-chart.sh <version> <folder of image.txt files, each REGISTRY/backtalk/NAME@sha256:...> <folder of the package>
 set -euo pipefail
@@ -9,13 +9,11 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 chart=$(mktemp -d)/backtalk
 trap 'rm -rf "$(dirname "$chart")"' EXIT
 cp -r "$root/charts/backtalk" "$chart"
+: > "$chart/files/release-images.yaml"
 for name in services worker worker-cuda; do
   image=$(grep -rhE "/backtalk/$name@sha256:[0-9a-f]{64}\$" "$images")
   registry=${image%%/backtalk/*} digest=${image#*@}
-  repository="repository: backtalk/$name,"
-  sed -i -E "s#\{ registry: '', $repository tag: '', digest: '' \}#{ registry: $registry, $repository tag: '', digest: '$digest' }#" "$chart/values.yaml"
-  grep -q "registry: $registry, $repository tag: '', digest: '$digest'" "$chart/values.yaml" ||
-    { echo "values.yaml names no image $name as this script expects it." >&2; exit 1; }
+  printf "backtalk/%s: { registry: %s, digest: '%s' }\n" "$name" "$registry" "$digest" >> "$chart/files/release-images.yaml"
 done
 if [[ -n ${GITHUB_REPOSITORY:-} ]]; then
   address="$GITHUB_SERVER_URL/$GITHUB_REPOSITORY"

@@ -135,6 +135,20 @@ it('names are resolved on the ports that DNS pods have, and further rules are ev
   }
 });
 
+it('engines and judges elsewhere are reached on their ports, by those who ask them', () => {
+  const judged = { env: { BACKTALK_JUDGE_URL: 'https://models.example/v1' } };
+  const objects = render({ engineHosts: ['vllm.gpus.svc'], judge: judged });
+  const flows = wordsOfAll(new NetworkPolicies(objects).egress());
+  for (const component of ['gateway', 'judge', 'trainer', 'publisher'])
+    expect(flows, component).toContain(`${component} → ${anywhere}:30030`);
+  expect(flows).toContain(`publisher → ${anywhere}:30025`);
+  expect(flows).toContain(`judge → ${anywhere}:443`);
+  expect(flows).not.toContain(`trainer → ${anywhere}:443`);
+  expect(flows).not.toContain(`collector → ${anywhere}:30030`);
+  const own = wordsOfAll(new NetworkPolicies(render()).egress());
+  expect(own).not.toContain(`gateway → ${anywhere}:30030`);
+});
+
 it('no policies are made where the values say so', () => {
   expect(render({}, ['ci/no-crds.yaml']).filter(({ kind }) => kind === 'NetworkPolicy')).toEqual([]);
 });

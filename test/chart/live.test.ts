@@ -74,6 +74,16 @@ describe('replicas', () => {
     expect(gatewayOf(await upgraded(fixed, scaled)).replicas).toBe(3);
   });
 
+  it('a least above what an autoscaler has by then is left to the autoscaler', async () => {
+    const { object } = gatewayOf(await upgraded(fixed, scaled));
+    const more = { gateway: { autoscaling: { min: 6, max: 8 } } };
+    expect(gatewayOf(await upgraded([object as RenderedObject, ...scaler], more)).replicas).toBe(3);
+  });
+
+  it('KEDA may take over from an autoscaler of before', () => {
+    expect(scaler[0]?.metadata).toMatchObject({ annotations: { 'validations.keda.sh/hpa-ownership': 'false' } });
+  });
+
   it('what was handed over once stays in the manifest, as many as there are by then', async () => {
     const { object } = gatewayOf(await upgraded(fixed, scaled));
     const grown = { ...object, spec: { ...(object?.['spec'] as object), replicas: 5 } } as RenderedObject;
@@ -105,6 +115,11 @@ describe('secrets', () => {
   const data = z.looseObject({ data: z.record(z.string(), z.string()) }).parse(secret).data;
   const named = (kept: Record<string, string>) =>
     ({ ...secret, metadata: { ...secret?.metadata, name: 'own' }, data: kept }) as RenderedObject;
+
+  it('refuses a password of Valkey that no address can hold', async () => {
+    const wrong = { ...data, 'valkey-password': Buffer.from('b/c+d=').toString('base64') };
+    expect(await complaint([named(wrong)], own)).toContain('valkey-password in the Secret own has other characters');
+  });
 
   it('refuses a Secret that lacks a key, by the key’s name', async () => {
     const { 'call-cli-publisher': token, ...others } = data;

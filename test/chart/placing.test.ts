@@ -22,8 +22,32 @@ it('every workload takes an affinity, and pools take theirs from the defaults of
 it('pods that cannot be spread wait, where the values say so', () => {
   for (const { spec } of longRunning(render({ topologySpread: 'DoNotSchedule' }))) {
     const unsatisfiable = spec.topologySpreadConstraints.map((constraint) => constraint['whenUnsatisfiable']);
-    expect(unsatisfiable).toEqual(['DoNotSchedule', 'DoNotSchedule']);
+    // A machine room of one's own labels no zones, and a node without the label would be passed over.
+    expect(unsatisfiable).toEqual(['DoNotSchedule', 'ScheduleAnyway']);
   }
+});
+
+it.each([
+  ['claimed', { claims: [{ name: 'gpu' }] }],
+  ['a slice of one', { limits: { 'nvidia.com/mig-3g.40gb': 1 } }],
+])('a training pod computes on the card that it was given, though it is %s', (_, resources) => {
+  const training = containerOf(podOf(render({ pools: { training: { resources } } }), 'training'), 'training');
+  expect(training.env).toContainEqual(expect.objectContaining({ name: 'BACKTALK_DEVICE', value: 'cuda' }));
+  expect(training.image).toContain('worker-cuda');
+});
+
+it('an engine that must end before the next one starts is given that time besides', () => {
+  const deadline = (surge: number) => {
+    const engine = podOf(render({ gateway: { answerSeconds: 600 }, pools: { serving: { surge } } }), 'engine-serving');
+    return z.looseObject({ spec: z.looseObject({ progressDeadlineSeconds: z.number() }) }).parse(engine.object).spec;
+  };
+  expect(deadline(0).progressDeadlineSeconds - deadline(1).progressDeadlineSeconds).toBe(645);
+});
+
+it('an installation whose keys are still to be made says so, and how', async () => {
+  const keys = { gateway: { keys: { source: 'bucket' } } };
+  expect(await notes(keys)).toContain('exec deploy/loop-backtalk-commands -- backtalk keys add');
+  expect(await notes()).not.toContain('backtalk keys add');
 });
 
 describe('users and accounts', () => {

@@ -212,7 +212,7 @@ const ofTheTemplates: readonly (readonly [string, Values, RegExp])[] = [
     { policy: { temperature: '2.5' } },
     /policy\.temperature: must be from 0 to 2/,
   ],
-  ['a share as text that is nothing', { judge: { voteShare: '0.0' } }, /judge\.voteShare: must be from 0\.001 to 1/],
+  ['a share as text that is more than all', { judge: { voteShare: '1.5' } }, /judge\.voteShare: must be from 0 to 1/],
   ['a claim without a folder', { model: { claim: 'weights' } }, /model\.path: say where/],
   [
     'scored votes of a model without thresholds',

@@ -39,7 +39,10 @@ describe('the chart of a release', () => {
     const rendered = helm('template', 'released', chart, '--set', 'secrets.existingSecret=given');
     const ours = new Set(rendered.match(/(?<=image: ["']?)\S*backtalk\/[^\s"']+/g));
     expect([...ours].sort()).toEqual(images.slice(0, 2));
-    expect(helm('show', 'values', chart)).toContain(sha256Hex(Buffer.from('worker-cuda')));
+    const onCards = ['--set', 'pools.training.resources.claims[0].name=gpu', '--set', 'secrets.existingSecret=given'];
+    expect(helm('template', 'released', chart, ...onCards)).toContain(sha256Hex(Buffer.from('worker-cuda')));
+    // An upgrade that keeps its values takes the images of the new release.
+    expect(helm('show', 'values', chart)).not.toContain('sha256:' + sha256Hex(Buffer.from('services')));
     const address = 'https://github.com/acme/backtalk';
     const described = { version, appVersion: version, home: address, sources: [address] };
     expect(parse(helm('show', 'chart', chart))).toMatchObject(described);

@@ -26,6 +26,9 @@ apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler
 metadata:
   {{- include "backtalk.metadata" . | nindent 2 }}
+  annotations:
+    # Helm makes what replaces it before it goes, and KEDA's webhook takes one scaler for each workload.
+    validations.keda.sh/hpa-ownership: 'false'
 spec:
   scaleTargetRef: { apiVersion: apps/v1, kind: {{ .kind }}, name: {{ include "backtalk.name" . }} }
   minReplicas: {{ $scaling.min }}

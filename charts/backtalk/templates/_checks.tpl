@@ -52,7 +52,7 @@
 {{- define "backtalk.checkGateway" -}}
 {{- if and (eq .Values.gateway.spool.type "emptyDir") (eq .Values.gateway.capture "required") }}{{ fail "gateway.spool.type: an emptyDir loses turns with its pod; set persistent, or gateway.capture=best-effort." }}{{ end }}
 {{- if ge (include "backtalk.bytes" .Values.gateway.spool.max | int64) (include "backtalk.bytes" .Values.gateway.spool.size | int64) }}{{ fail "gateway.spool.max: must be less than gateway.spool.size, or a full disk comes before a full spool." }}{{ end }}
-{{- range $at, $share := dict "policy.temperature" (list .Values.policy.temperature 0 2) "judge.voteShare" (list .Values.judge.voteShare 0.001 1) }}
+{{- range $at, $share := dict "policy.temperature" (list .Values.policy.temperature 0 2) "judge.voteShare" (list .Values.judge.voteShare 0 1) }}
 {{- if or (lt (first $share | toString | float64) (index $share 1 | float64)) (gt (first $share | toString | float64) (last $share | float64)) }}{{ fail (printf "%s: must be from %v to %v." $at (index $share 1) (last $share)) }}{{ end }}
 {{- end }}
 {{- range $policy := include "backtalk.policies" . | fromYamlArray }}{{ if regexMatch "-v[0-9]+$" $policy }}{{ fail (printf "policy: %s is the name of a version; a policy's name does not end so." $policy) }}{{ end }}{{ end }}

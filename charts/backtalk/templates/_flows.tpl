@@ -71,6 +71,15 @@ test: []
 {{- if and $service $values.tracing.endpoint }}
 {{- $ports = concat $ports (include "backtalk.portOr" (list $values.tracing.port $values.tracing.endpoint) | fromJsonArray) }}
 {{- end }}
+{{- if and $values.engineHosts (has .component (list "gateway" "judge" "trainer" "publisher")) }}
+{{- $ports = append $ports 30030 }}
+{{- if eq .component "publisher" }}{{ $ports = append $ports 30025 }}{{ end }}
+{{- end }}
+{{- if has .component (list "judge" "trainer") }}
+{{- with get (get $values .component).env "BACKTALK_JUDGE_URL" }}
+{{- $ports = concat $ports (include "backtalk.portsOf" (splitList "," .) | fromJsonArray) }}
+{{- end }}
+{{- end }}
 {{- if or (hasPrefix "engine-" .component) (eq .component "training") }}
 {{- $model := (include "backtalk.pool" (dict "root" .root "name" (trimPrefix "engine-" .component)) | fromYaml).model }}
 {{- if and $model.hub (not $model.claim) }}{{ $ports = append $ports 443 }}{{ end }}

@@ -41,7 +41,8 @@ without them would be read as one replica; and once they were written, they stay
 {{- if $live }}
 {{- $isKept := hasKey ($live.metadata.annotations | default dict) "backtalk/replicas" }}
 {{- $scaler := or (lookup "autoscaling/v2" "HorizontalPodAutoscaler" $namespace $name) (lookup "autoscaling/v2" "HorizontalPodAutoscaler" $namespace (printf "keda-hpa-%s" $name)) }}
-{{- if or $isKept (not $scaler) }}{{ max (int $live.spec.replicas) (int .settings.autoscaling.min) }}{{ end }}
+{{- /* A live scaler raises them to its least by itself: another number than theirs would be a conflict with it. */}}
+{{- if $scaler }}{{ if $isKept }}{{ int $live.spec.replicas }}{{ end }}{{ else }}{{ max (int $live.spec.replicas) (int .settings.autoscaling.min) }}{{ end }}
 {{- end }}
 {{- end }}
 
@@ -70,6 +71,7 @@ without them would be read as one replica; and once they were written, they stay
 {{- if $held }}
 {{- $missing := list }}
 {{- range .keys }}{{ if not (hasKey ($held.data | default dict) .) }}{{ $missing = append $missing . }}{{ end }}{{ end }}
+{{- with get ($held.data | default dict) "valkey-password" }}{{ if not (regexMatch "^[A-Za-z0-9]+$" (b64dec .)) }}{{ fail (printf "secrets.existingSecret: valkey-password in the Secret %s has other characters than letters and digits, which an address cannot hold." (get $held.metadata "name")) }}{{ end }}{{ end }}
 {{- if $missing }}{{ fail (printf "%s: the Secret %s lacks the keys %s, which pods need to start." .at .secret (join ", " $missing)) }}{{ end }}
 {{- end }}
 {{- end }}

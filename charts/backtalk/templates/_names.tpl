@@ -61,13 +61,17 @@ labels:
 {{/* (root, image) → a reference by digest where one is given, else by tag. */}}
 {{- define "backtalk.image" -}}
 {{- $name := .image.repository }}
+{{- $released := get (.root.Files.Get "files/release-images.yaml" | fromYaml) $name | default dict }}
+{{- $digest := .image.digest }}
+{{- if and (not $digest) (not .image.tag) }}{{ $digest = $released.digest }}{{ end }}
 {{- if .image.registry }}{{ $name = printf "%s/%s" .image.registry $name }}
 {{- else if .root.Values.images.registry }}
 {{- /* A mirror of Docker's hub has images without an owner below library/. */}}
 {{- $name = printf "%s/%s%s" .root.Values.images.registry (ternary "" "library/" (contains "/" $name)) $name }}
+{{- else if $released.registry }}{{ $name = printf "%s/%s" $released.registry $name }}
 {{- end }}
-{{- if .image.digest }}
-{{- printf "%s@%s" $name .image.digest }}
+{{- if $digest }}
+{{- printf "%s@%s" $name $digest }}
 {{- else }}
 {{- printf "%s:%s" $name (default .root.Chart.AppVersion .image.tag) }}
 {{- end }}

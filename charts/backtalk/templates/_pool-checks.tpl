@@ -1,12 +1,17 @@
 {{/* What a pool computes with: engines, GPUs and memory that do not go together. Each line names the value and what to do. */}}
 
+{{/* (pool) → "yes" with GPUs that are counted, with any other device among the limits (a slice of one), or with a claim on one. */}}
+{{- define "backtalk.hasDevice" -}}
+{{- $devices := list }}
+{{- range $resource, $_ := .resources.limits | default dict }}{{ if contains "/" $resource }}{{ $devices = append $devices $resource }}{{ end }}{{ end }}
+{{- if or (gt (int .gpu.count) 0) $devices .resources.claims }}yes{{ end }}
+{{- end }}
+
 {{/* (at, name, pool) */}}
 {{- define "backtalk.checkHardware" -}}
 {{- $count := int .pool.gpu.count }}
 {{- $limits := .pool.resources.limits | default dict }}
-{{- $devices := list }}
-{{- range $resource, $_ := $limits }}{{ if contains "/" $resource }}{{ $devices = append $devices $resource }}{{ end }}{{ end }}
-{{- $claimed := or $devices .pool.resources.claims }}
+{{- $claimed := include "backtalk.hasDevice" .pool }}
 {{- if ne .name "training" }}
 {{- if and (ne .pool.engine "builtin") (eq $count 0) (not $claimed) }}{{ fail (printf "%s.gpu.count: %s runs on a GPU; set gpu.count, or engine=builtin." .at .pool.engine) }}{{ end }}
 {{- if and (eq .pool.engine "builtin") (gt $count 0) }}{{ fail (printf "%s.gpu.count: the built-in engine runs on the CPU and would hold a GPU for nothing; set 0, or engine=vllm." .at) }}{{ end }}

@@ -2,7 +2,7 @@
 BACKTALK_GRPC_ADDRESS: "{{ include `backtalk.anyAddress` .root }}:30026"
 BACKTALK_HEALTH_ADDRESS: "{{ include `backtalk.anyAddress` .root }}:30016"
 BACKTALK_BASE_MODEL: {{ .pool.model.name | quote }}
-BACKTALK_DEVICE: {{ ternary "cuda" "cpu" (gt (int .pool.gpu.count) 0) }}
+BACKTALK_DEVICE: {{ ternary "cuda" "cpu" (not (empty (include "backtalk.hasDevice" .pool))) }}
 BACKTALK_BLOB_CACHE_DIR: /cache/blobs
 BACKTALK_BLOB_CACHE_BYTES: {{ include "backtalk.bytes" .pool.cache.max | quote }}
 BACKTALK_LOG_LEVEL: {{ .root.Values.logLevel }}
@@ -23,7 +23,7 @@ BACKTALK_MODEL_DIR: {{ . | quote }}
 {{/* (root, pool) */}}
 {{- define "backtalk.trainingContainer" -}}
 name: training
-image: {{ include "backtalk.image" (dict "root" .root "image" (index .root.Values.images (ternary "workerCuda" "worker" (gt (int .pool.gpu.count) 0)))) }}
+image: {{ include "backtalk.image" (dict "root" .root "image" (index .root.Values.images (ternary "workerCuda" "worker" (not (empty (include "backtalk.hasDevice" .pool)))))) }}
 imagePullPolicy: {{ .root.Values.images.pullPolicy }}
 command: [python, -m, backtalk_worker.training]
 env:

@@ -92,7 +92,8 @@ topologySpreadConstraints:
   {{- range list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
   - maxSkew: 1
     topologyKey: {{ . }}
-    whenUnsatisfiable: {{ $values.topologySpread }}
+    # Nodes without the label of a zone are passed over where it must be kept: only those of the own machine room may have none.
+    whenUnsatisfiable: {{ ternary $values.topologySpread "ScheduleAnyway" (eq . "kubernetes.io/hostname") }}
     labelSelector:
       matchLabels:
         {{- include "backtalk.selector" $ | nindent 8 }}
