@@ -107,6 +107,8 @@ describe('readChatRequest', () => {
     [{ model: 'backtalk', messages, stream: 'yes' }, 'invalid_value', 'stream'],
     [{ model: 'backtalk', messages, tools: {} }, 'invalid_value', 'tools'],
     [{ model: 'backtalk', messages, stop: Array.from({ length: 65 }, () => 'a') }, 'invalid_value', 'stop'],
+    [{ model: 'backtalk', messages, stop: '' }, 'invalid_value', 'stop'],
+    [{ model: 'backtalk', messages, stop: ['a', ''] }, 'invalid_value', 'stop'],
     [
       { model: 'backtalk', messages, response_format: { type: 'structural_tag' } },
       'invalid_value',

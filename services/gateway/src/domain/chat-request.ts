@@ -167,7 +167,10 @@ const schema = z.object({
   n: integerIn(1).refine((n) => (n ?? 1) === 1, unsupported('an answer has one choice here; send n = 1')),
   stream: flag,
   stream_options: streamOptions.nullish(),
-  stop: z.union([z.string(), atMost(stopsMax)], `it must be a string or a list of at most ${stopsMax}`).nullish(),
+  stop: z
+    .union([z.string(), atMost(stopsMax)], `it must be a string or a list of at most ${stopsMax}`)
+    .refine((stop) => stop !== '' && !(Array.isArray(stop) && stop.includes('')), 'it must not be empty')
+    .nullish(),
   stop_token_ids: atMost(stopsMax).nullish(),
   bad_words: atMost(stopsMax).nullish(),
   guided_choice: atMost(choicesMax).nullish(),

@@ -133,6 +133,13 @@ def test_listed_ids_are_scored_at_the_first_position(engine: Running):
     assert engine.client.post("/v1/completions", json=bounded).json()["choices"][0]["token_ids"][0] in (11, 12)
 
 
+def test_ids_of_which_none_may_be_drawn_yet_are_refused(engine: Running):
+    body = {"prompt": [5, 6, 7], "max_tokens": 4, "min_tokens": 2, "allowed_token_ids": [9], "stop_token_ids": [9]}
+    refused = engine.client.post("/v1/completions", json=body)
+    assert (refused.status_code, refused.json()["error"]["param"]) == (400, "allowed_token_ids")
+    assert engine.client.post("/v1/completions", json={**body, "allowed_token_ids": [9, 10]}).status_code == 200
+
+
 def test_a_stop_id_ends_the_answer_and_is_named(engine: Running):
     ids = chat(engine, **CAPTURE)["choices"][0]["token_ids"]
     choice = chat(engine, **CAPTURE, stop_token_ids=[ids[2]])["choices"][0]

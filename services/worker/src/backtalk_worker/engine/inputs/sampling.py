@@ -46,6 +46,8 @@ def read_samplings(
         prompt_logprobs=None if request.stream else request.prompt_logprobs,
         prompt_logprobs_start=request.prompt_logprobs_start,
     )
+    if sampling.min_tokens and sampling.allowed_ids and {*sampling.allowed_ids} <= sampling.end_ids | sampling.stop_ids:
+        raise _invalid("allowed_token_ids", "All of them end the answer, which `min_tokens` does not let end yet.")
     seeds = [None if request.seed is None else request.seed + i for i in range(request.n)]
     return [dataclasses.replace(sampling, seed=seed) for seed in seeds]
 
