@@ -69,6 +69,14 @@ describe('a request for a vote', () => {
     expect(model.heard[0]).toMatchObject(thinking);
   });
 
+  it('a model that has no room for the turn beside its thoughts casts no vote', async () => {
+    await judgeWith({ thinkingTokens: 31_500, verdictTokens: 300_000 });
+    const { votes, verdict } = await judged();
+    expect(votes.map(({ reason }) => reason)).toEqual(['no_room', 'no_room', 'no_room']);
+    expect(verdict).toBe(0);
+    expect(model.heard).toEqual([]);
+  });
+
   it('shares all but its last words with the other votes of its turn', async () => {
     await judgeWith();
     await judged();

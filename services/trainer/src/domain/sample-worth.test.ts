@@ -86,6 +86,9 @@ describe('what a turn is worth', () => {
       hinted: true,
     });
     expect(worth({ temperature: 0, hint: shortHint }, {}, { opdForm: 'sampled' }).kind).toBe('idle');
+    // As engines take it.
+    expect(worth({ temperature: 1e-6, verdict: -1 }).kind).toBe('idle');
+    expect(worth({ temperature: 0.01, verdict: -1 }).kind).toBe('effective');
   });
 
   it('four versions back still rewards, eight still distils, nine is stale', () => {

@@ -156,6 +156,11 @@ def test_a_step_learns_from_them_and_measures_the_policys_own_answers_alone(item
     alone, moved = step(far)
     assert alone.samples == []
     assert moved > 0
+    recipe = replace(recipe, learning_rate=1e-2)
+    free, _ = step(far)
+    recipe = replace(recipe, step_bound=free.measurements["kl_step"] / 20)
+    bounded, _ = step(far)
+    assert 0 < bounded.measurements["kl_step"] <= recipe.step_bound
 
 
 def test_a_turn_with_lessons_shown_gets_an_answer_of_the_policy_to_the_plain_prompt(policy, items):
