@@ -47,7 +47,7 @@ async function wantedVersion() {
 }
 
 describe('what an earlier loader left on the engine', () => {
-  it('stays there when the engine is busy, or the loader ends, as it is warmed up', async () => {
+  it('a version of an earlier loader stays when the engine is busy, or the loader ends, as it is warmed up', async () => {
     const wanted = await wantedVersion();
     await (await lifeOfLoader()).prepare(wanted, engine.baseModel);
     const next = await lifeOfLoader();
@@ -65,7 +65,7 @@ describe('what an earlier loader left on the engine', () => {
     expect(engine.counts.loads).toEqual([version]);
   });
 
-  it('is taken off with its folder, though its manifest is not known', async () => {
+  it('a version of an earlier loader is taken off with its folder, though its manifest is not known', async () => {
     await (await lifeOfLoader()).prepare(await wantedVersion(), engine.baseModel);
     expect(folders()).toHaveLength(1);
     expect(await (await lifeOfLoader()).retire(version)).toBe(true);

@@ -1,6 +1,5 @@
 // Which hint a judged turn carries. In: candidates in the order of the votes, and the answer they are about. Out: one hint, or none, and the
 // others where the training worker is to choose among them. A hint that is short, or a copy of the answer, teaches nothing.
-
 import { unspacedScript } from '../unspaced-script.js';
 
 export const hintChoices = ['longest', 'shortest', 'overlap'] as const;

@@ -67,7 +67,7 @@ describe('quotation marks', () => {
 });
 
 describe('other hints of votes', () => {
-  it('they go when what is corrected is told in other words, and stay beside the same', () => {
+  it('other hints go when what is corrected is told in other words, and stay beside the same hint', () => {
     const before = TurnJudged.fromPartial({ ...place, verdict: -1, hint: 'In French.', otherHints: ['In Dutch.'] });
     const beside = { next: undefined, read: () => 0 as const, standing: hearing.standing };
     const after = (given: Partial<FeedbackGiven>) => {

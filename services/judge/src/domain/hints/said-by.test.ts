@@ -9,7 +9,7 @@ it('a hint is its person’s where they said a third of its words, and not where
   expect(isSaidBy('Please answer the user.', words)).toBe(false);
 });
 
-it('where no space stands between words, pairs of characters tell', () => {
+it('a hint in a script without spaces is its person’s by pairs of characters', () => {
   const words = '不对，我要的是公里，不是英里。距离请用公里。';
   expect(isSaidBy('请用公里给出所有距离。', words)).toBe(true);
   expect(isSaidBy('请用法语回答。', words)).toBe(false);

@@ -1,6 +1,5 @@
 // Did the person say what a hint says? In: a hint that a model wrote, and the person's own words. Out: yes or no. The model
 // read tools' results, files and pages too, and what they ask for is no instruction of this person. Pure.
-
 import { unspacedScript } from '../unspaced-script.js';
 
 /** Words say the same from here on: "short", "shorter". */

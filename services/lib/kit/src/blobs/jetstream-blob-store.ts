@@ -181,7 +181,7 @@ class JetStreamBlobStore implements BlobStore {
     return Buffer.concat(pieces);
   }
 
-  /** How many there are, as the stream's leader knows, which lags behind nobody. */
+  /** How many there are, as the stream's leader knows, which is where they are first. */
   private async piecesOf({ nuid }: Description): Promise<number> {
     const subject = piecesSubject(nuid);
     const { state } = await infoOf(this.broker, subject, 'get a blob');

@@ -28,7 +28,7 @@ afterAll(() => nats.stop());
 const routes = (fence: number, policy = 'backtalk') => Routes.fromPartial({ policy, fence });
 
 describe('a bucket that is gone', () => {
-  it('is followed again once it is made again', async () => {
+  it('a watcher follows a bucket again once it is made again', async () => {
     const own = await startNats();
     const warnings = new KeptWarnings();
     const [writer, reader] = await Promise.all([own.connect('publisher'), own.connect('gateway', warnings)]);
