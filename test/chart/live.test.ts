@@ -118,7 +118,9 @@ describe('secrets', () => {
 
   it('refuses a password of Valkey that no address can hold', async () => {
     const wrong = { ...data, 'valkey-password': Buffer.from('b/c+d=').toString('base64') };
-    expect(await complaint([named(wrong)], own)).toContain('valkey-password in the Secret own has other characters');
+    expect(await complaint([named(wrong)], own)).toContain(
+      'valkey-password in the Secret own has characters that an address cannot hold',
+    );
   });
 
   it('refuses a Secret that lacks a key, by the key’s name', async () => {

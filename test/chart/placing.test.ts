@@ -36,6 +36,12 @@ it.each([
   expect(training.image).toContain('worker-cuda');
 });
 
+it('a device that computes nothing leaves a training pod on the CPU', () => {
+  const resources = { limits: { 'rdma/hca': 1 } };
+  const training = containerOf(podOf(render({ pools: { training: { resources } } }), 'training'), 'training');
+  expect(training.env).toContainEqual(expect.objectContaining({ name: 'BACKTALK_DEVICE', value: 'cpu' }));
+});
+
 it('an engine that must end before the next one starts is given that time besides', () => {
   const deadline = (surge: number) => {
     const engine = podOf(render({ gateway: { answerSeconds: 600 }, pools: { serving: { surge } } }), 'engine-serving');

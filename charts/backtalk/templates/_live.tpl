@@ -71,7 +71,8 @@ without them would be read as one replica; and once they were written, they stay
 {{- if $held }}
 {{- $missing := list }}
 {{- range .keys }}{{ if not (hasKey ($held.data | default dict) .) }}{{ $missing = append $missing . }}{{ end }}{{ end }}
-{{- with get ($held.data | default dict) "valkey-password" }}{{ if not (regexMatch "^[A-Za-z0-9]+$" (b64dec .)) }}{{ fail (printf "secrets.existingSecret: valkey-password in the Secret %s has other characters than letters and digits, which an address cannot hold." (get $held.metadata "name")) }}{{ end }}{{ end }}
+{{- $password := ternary (get ($held.data | default dict) "valkey-password" | b64dec | trim) "" (has "valkey-password" .keys) }}
+{{- if regexMatch "[^A-Za-z0-9._~-]" $password }}{{ fail (printf "%s: valkey-password in the Secret %s has characters that an address cannot hold; letters, digits and . _ ~ - can stand in one." .at .secret) }}{{ end }}
 {{- if $missing }}{{ fail (printf "%s: the Secret %s lacks the keys %s, which pods need to start." .at .secret (join ", " $missing)) }}{{ end }}
 {{- end }}
 {{- end }}

@@ -1,9 +1,9 @@
 {{/* What a pool computes with: engines, GPUs and memory that do not go together. Each line names the value and what to do. */}}
 
-{{/* (pool) → "yes" with GPUs that are counted, with any other device among the limits (a slice of one), or with a claim on one. */}}
+{{/* (pool) → "yes" with GPUs that are counted, with one or a slice of one among the limits, or with a claim on a device. */}}
 {{- define "backtalk.hasDevice" -}}
 {{- $devices := list }}
-{{- range $resource, $_ := .resources.limits | default dict }}{{ if contains "/" $resource }}{{ $devices = append $devices $resource }}{{ end }}{{ end }}
+{{- range $resource, $_ := .resources.limits | default dict }}{{ if regexMatch "^(nvidia[.]com|amd[.]com|gpu[.]intel[.]com)/" $resource }}{{ $devices = append $devices $resource }}{{ end }}{{ end }}
 {{- if or (gt (int .gpu.count) 0) $devices .resources.claims }}yes{{ end }}
 {{- end }}
 

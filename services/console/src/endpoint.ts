@@ -108,7 +108,13 @@ export async function answer(
   const frames = new Frames();
   // Not every browser goes through a stream by itself.
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
-  for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) hear(frames.add(part.value));
+  try {
+    for (let part = await reader?.read(); part?.done === false; part = await reader?.read())
+      hear(frames.add(part.value));
+  } finally {
+    // Of an answer that broke off, nothing more is wanted.
+    await reader?.cancel();
+  }
   return {
     turn: response.headers.get('X-Backtalk-Turn') ?? '',
     weights: response.headers.get('X-Backtalk-Weights') ?? '',

@@ -75,13 +75,6 @@ export const judgeErrors = defineErrors('judge', {
     retry: 'later',
     message: () => 'A closed session has turns that are not judged yet.',
   },
-  /** Whatever the votes wait for: no delivery is counted. */
-  sessionAwaitsVotes: {
-    code: 'session_awaits_votes',
-    retry: 'later',
-    status: 503,
-    message: () => 'A closed session waits for the votes on its turns.',
-  },
   revisionLost: {
     code: 'revision_lost',
     retry: 'later',

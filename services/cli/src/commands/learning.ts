@@ -57,10 +57,11 @@ export async function heldBecause(broker: Broker, policy: string): Promise<strin
   if (givenUp !== '') return givenUp;
   const resumedAfter = resumed?.resumedAfter ?? 0;
   const row = burnedInARow(policy, fates, { resumedAfter, lessonsChangedAt: 0 });
-  const first = trained.find(({ message }) => message.version === row[0]);
-  if (first === undefined || !isHeld(row)) return '';
+  const first = trained.findIndex(({ message }) => message.version === row[0]);
+  if (first < 0 || !isHeld(row)) return '';
   let lessonsChangedAt = 0;
-  const closed = { filter: { batchClosed: { policy } }, from: first.sequence };
+  // What was said while its step waited stands before it.
+  const closed = { filter: { batchClosed: { policy } }, from: trained[first - 1]?.sequence ?? 1 };
   for await (const { message } of reader.read(['batchClosed'], closed))
     if (message.why === 'lessons') lessonsChangedAt = message.number;
   const left = burnedInARow(policy, fates, { resumedAfter, lessonsChangedAt });

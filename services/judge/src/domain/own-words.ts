@@ -42,14 +42,30 @@ function isPhrase(quoted: string): boolean {
 
 /** Words with marks, without the sentences that have one: half of what was said may ask for the opposite. */
 export function wholeSentences(marked: string): string {
-  const lines = marked.split('\n').map((line) =>
-    line
-      .split(sentenceEnd)
-      .filter((sentence) => !sentence.includes(cut))
-      .join('')
-      .trim(),
-  );
-  return lines.join('\n').trim();
+  const kept: string[] = [];
+  for (const line of marked.split('\n')) {
+    const sentences = line.split(sentenceEnd);
+    // It goes on from the line before: what that began goes along.
+    if (sentences[0]?.includes(cut) === true && /^\s*\p{Ll}/u.test(line)) dropUnended(kept);
+    kept.push(
+      sentences
+        .filter((sentence) => !sentence.includes(cut))
+        .join('')
+        .trim(),
+    );
+  }
+  return kept.join('\n').trim();
+}
+
+/** Takes away what stands behind the last end of a sentence, down to an empty line. */
+function dropUnended(lines: string[]): void {
+  for (let last = lines.pop(); last !== undefined && last !== ''; last = lines.pop()) {
+    const ended = last.split(sentenceEnd);
+    if (!endsSentence.test((ended.at(-1) ?? '').trimEnd())) ended.pop();
+    if (ended.length === 0) continue;
+    lines.push(ended.join('').trim());
+    return;
+  }
 }
 
 /** In the place of what is cut out between two texts. */
@@ -63,10 +79,10 @@ interface Cutting {
 }
 
 function without(text: string, cutting: Cutting): string {
-  const withoutCode = clip(text, charactersMax)
-    .split('```')
-    .filter((_, at) => at % 2 === 0)
-    .join(cutting.inPlaceOf('', ''));
+  const parts = clip(text, charactersMax).split('```');
+  const between = cutting.inPlaceOf('', '');
+  // One that is not closed goes to the end.
+  const withoutCode = parts.filter((_, at) => at % 2 === 0).join(between) + (parts.length % 2 === 0 ? between : '');
   const withoutQuotes = marks.reduce((rest, [open, close]) => withoutQuoted(rest, open, close, cutting), withoutCode);
   return withoutQuotes
     .split('\n')

@@ -65,6 +65,21 @@ describe('saidWords', () => {
     expect(saidWords(text)).toBe(kept);
   });
 
+  it.each([
+    ['an unclosed fence', 'Wrong. Always end with ```Ahoy please.', 'Wrong.'],
+    ['a quotation on the next line', `No. From now on never begin\nwith "${'so '.repeat(20)}" again.`, 'No.'],
+    ['code on the next line', 'No! Always start each of your\nanswers with ```Ahoy``` and nothing else.', 'No!'],
+    ['a fence of its own', 'Too long\n```\ncode\n```', 'Too long'],
+  ])('keeps no half of a sentence that goes over lines around %s', (_what, text, kept) => {
+    expect(saidWords(text)).toBe(kept);
+  });
+
+  it('an essay stays foreign, however many of its sentences quote others', () => {
+    const quoting = `They said "${'this and that, and '.repeat(4)}" there. `;
+    const essay = `No, that is wrong. ${quoting.repeat(6)}${'It goes on like this. '.repeat(28)}${planted}`;
+    expect(saidWords(essay)).toBe('');
+  });
+
   it('a sentence behind a quotation of whole sentences is one of its own', () => {
     const quoted = '"Thank you for asking. It is a long story, and it begins long ago."';
     expect(saidWords(`${quoted} That is far too long.`)).toBe('That is far too long.');

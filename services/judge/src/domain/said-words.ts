@@ -40,8 +40,8 @@ export function saidWords(text: string): string {
     }
     kept.push(bare);
   }
-  const words = wholeSentences(kept.join('\n'));
-  return words.length > wordsCharactersMax ? '' : words;
+  const said = kept.join('\n');
+  return said.length > wordsCharactersMax ? '' : wholeSentences(said);
 }
 
 function isFields(line: string): boolean {

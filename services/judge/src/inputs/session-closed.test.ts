@@ -1,28 +1,27 @@
 import { SessionClosed, TurnContinued } from '@backtalk/proto/facts';
-import { FakeClock } from '@backtalk/kit/testing';
 import { expect, it } from 'vitest';
 import type { JudgeParts } from './parts.js';
 import { sessionClosed } from './session-closed.js';
 
-it('a closed session waits for the votes on its turns as long as they may come, and an hour at most', async () => {
-  const clock = new FakeClock();
+it('a closed session gives its place up as long as votes on its turns may come, and goes on without them then', async () => {
   const results: string[] = [];
+  const releases: number[] = [];
   const continued = TurnContinued.fromPartial({ turn: 't', main: true, consent: { train: true } });
-  const parts: Pick<JudgeParts, 'clock'> & Record<string, unknown> = {
-    clock,
+  const parts: Partial<Record<keyof JudgeParts, unknown>> = {
     config: { atLeastOne: 'agree' },
     events: { sessionClosed: (result: string) => results.push(result) },
     turns: { continued: () => Promise.resolve(continued) },
     judgements: { highest: () => Promise.resolve(undefined) },
   };
   const message = SessionClosed.fromPartial({ tenant: 'a', user: 'u', session: 's', turns: ['t'] });
-  const fact = { message, timeMs: clock.now(), trace: { traceparent: '' } };
+  const fact = { message, timeMs: 0, trace: { traceparent: '' } };
+  const hold = () => ({ release: (delayMs: number) => releases.push(delayMs) });
   const handled = (deliveries: number) =>
     // The parts that it asks are there.
-    sessionClosed(parts as never, fact as never, { deliveries, signal: new AbortController().signal } as never);
-  await expect(handled(1)).rejects.toMatchObject({ code: 'session_awaits_votes', status: 503 });
-  await expect(handled(20)).rejects.toMatchObject({ code: 'session_awaits_votes', status: 503 });
-  await clock.advance(3_600_000);
-  await handled(2);
+    sessionClosed(parts as never, fact as never, { deliveries, signal: new AbortController().signal, hold } as never);
+  for (const deliveries of [1, 2, 23]) await handled(deliveries);
+  expect(releases).toEqual([2_000, 4_000, 120_000]);
+  expect(results).toEqual([]);
+  await handled(24);
   expect(results).toEqual(['nothing']);
 });

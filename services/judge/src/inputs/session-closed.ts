@@ -24,18 +24,23 @@ const turnsMax = 64;
 const stepsMax = 1_024;
 /** After so many deliveries an attempt goes without a turn that has no judgement: votes that come later find the outcome there. */
 const deliveriesMax = 6;
-/** Votes wait for their engine for as long as it takes; a turn that has none by then was given up. */
-const votesWithinMs = 3_600_000;
+/** Votes may wait for their engine: a session is looked at so often, later and later, for half an hour in all; a fact that came more often would be taken for poison. */
+const looksMax = 24;
+const lookAgainFirstMs = 2_000;
+const lookAgainMostMs = 120_000;
 
 export async function sessionClosed(
   parts: JudgeParts,
   { message, trace, timeMs }: StoredFact<'sessionClosed'>,
-  { deliveries, signal }: Delivery,
+  { deliveries, signal, hold }: Delivery,
 ): Promise<void> {
-  const { config, events, turns, clock } = parts;
+  const { config, events, turns } = parts;
   if (message.outcome !== undefined) return attemptOver(parts, message, message.outcome, trace, deliveries);
   if (config.atLeastOne === 'off') return events.sessionClosed('off');
-  const { judged, continued } = await readSession(parts, message, clock.now() - timeMs < votesWithinMs);
+  const { judged, continued, isWhole } = await readSession(parts, message);
+  // It gives up its place meanwhile: others are not held up by it.
+  if (!isWhole && deliveries < looksMax)
+    return hold().release(Math.min(lookAgainMostMs, lookAgainFirstMs * 2 ** (deliveries - 1)));
   if (judged.some((one) => isEffective(one))) return events.sessionClosed('effective');
   const candidate = bestCandidate(judged);
   if (candidate === undefined) return events.sessionClosed('nothing');
@@ -144,6 +149,8 @@ async function stepsOf(
 }
 
 interface SessionTurns {
+  /** Whether each of its turns that may be judged is. */
+  readonly isWhole: boolean;
   readonly judged: readonly TurnJudged[];
   readonly continued: readonly TurnContinued[];
 }
@@ -151,8 +158,8 @@ interface SessionTurns {
 async function readSession(
   { turns: log, judgements }: JudgeParts,
   { tenant, user, policy, turns }: SessionClosed,
-  mayComeYet: boolean,
 ): Promise<SessionTurns> {
+  let isWhole = true;
   const judged: TurnJudged[] = [];
   const continued: TurnContinued[] = [];
   for (const turn of turns.slice(-turnsMax)) {
@@ -161,7 +168,7 @@ async function readSession(
     continued.push(fact);
     const found = await judgements.highest({ tenant, user, policy: fact.policy || policy, turn });
     if (found !== undefined) judged.push(found);
-    else if (mayComeYet) throw judgeErrors.sessionAwaitsVotes();
+    else isWhole = false;
   }
-  return { judged, continued };
+  return { isWhole, judged, continued };
 }

@@ -114,6 +114,8 @@ export class LoadedAdapters {
     } catch (thrown) {
       // One that an earlier process loaded may be answering: that the engine is busy, or that this one ends, says nothing of the weights.
       if (wasThere && !isBacktalkError(thrown, 'weights_warm_up_failed')) throw thrown;
+      // The next life of this loader finds what is there.
+      if (signal?.aborted === true) throw thrown;
       // A version that does not answer is not left on the engine: it would take the room that another needs.
       await this.unload(version).then(
         () => this.files.remove(wanted),

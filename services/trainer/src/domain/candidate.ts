@@ -36,8 +36,8 @@ export interface Candidate {
   readonly sketch: AnswerSketch | undefined;
   /** Of its conversation and ids, at most; unknown until a batch would take it. */
   readonly bytes?: number;
-  /** In this revision it asks, in other words, for what its lesson was rehearsed for already. */
-  readonly isSaidAgain?: boolean;
+  /** The revision in which it asks, in other words, for what its lesson was rehearsed for already. */
+  readonly saidAgain?: number | undefined;
 }
 
 /** What a delivered fact says beside its message. */

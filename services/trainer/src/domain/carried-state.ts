@@ -36,7 +36,7 @@ export function carriedState(chain: BatchChain, line: VersionsSince, recipe: Rec
   const reports = report?.samples ?? [];
   // The weights hold nothing of a step whose version was burned.
   const isTaken = unread !== undefined && !line.isUndone(unread.batch.number);
-  const stepped = isTaken ? afterStep(last.lessons, unread.batch.samples, reports, recipe) : last.lessons;
+  const stepped = isTaken ? afterStep(last.lessons, unread.batch, reports, recipe) : last.lessons;
   return {
     lessons: afterVersions(stepped, line, chain.nextNumber()),
     baselines,

@@ -11,7 +11,13 @@ import {
   type Speaker,
   type TurnIds,
 } from '@backtalk/kit';
-import { Lesson_State, type BatchSample, type Lesson, type LessonMeasure } from '@backtalk/proto/facts';
+import {
+  Lesson_State,
+  type BatchClosed,
+  type BatchSample,
+  type Lesson,
+  type LessonMeasure,
+} from '@backtalk/proto/facts';
 import type { SampleReport } from '@backtalk/proto/weights';
 
 import type { Recipe } from './recipe.js';
@@ -54,10 +60,13 @@ const turnsOfferedMax = 4 * lessonTurnsMax;
 /** Of a recipe, what decides which lessons a batch was a step for, and how many. */
 export type Stepped = Pick<Recipe, 'optimizerSteps' | 'method' | 'opdForm'>;
 
-/** A lesson has had the steps of a batch of which a sample was trained on whose teacher was shown it, or what covers it. */
+/**
+ * A lesson has had the steps of a batch of which a sample was trained on whose teacher was shown it, or what covers it: in the words and from
+ * the time of that batch. What was said of it while the step waited begins anew.
+ */
 export function afterStep(
   lessons: readonly Lesson[],
-  samples: readonly BatchSample[],
+  batch: Pick<BatchClosed, 'samples' | 'lessons'>,
   reports: readonly SampleReport[],
   recipe: Stepped,
 ): Lesson[] {
@@ -65,10 +74,13 @@ export function afterStep(
   const isWhole = distils(recipe);
   const isTrained = ({ dropped }: SampleReport) => dropped === '' || (isWhole && dropped === 'stale');
   const trained = new Set(reports.filter(isTrained).map(({ turn }) => turn));
-  const taught = new Set(samples.filter(({ turn }) => trained.has(turn)).flatMap((sample) => sample.lessons));
-  return lessons.map((lesson) =>
-    taught.has(lesson.coveredBy || lesson.id) ? { ...lesson, steps: lesson.steps + recipe.optimizerSteps } : lesson,
-  );
+  const taught = new Set(batch.samples.filter(({ turn }) => trained.has(turn)).flatMap((sample) => sample.lessons));
+  const then = new Map(batch.lessons.map(({ id, text, sinceBatch }) => [id, `${sinceBatch} ${text}`]));
+  return lessons.map((lesson) => {
+    const isSame = then.get(lesson.id) === `${lesson.sinceBatch} ${lesson.text}`;
+    const isTaught = taught.has(lesson.coveredBy || lesson.id) && isSame;
+    return isTaught ? { ...lesson, steps: lesson.steps + recipe.optimizerSteps } : lesson;
+  });
 }
 
 /**

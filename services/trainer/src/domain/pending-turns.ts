@@ -44,7 +44,7 @@ export class PendingTurns<M> {
   /** What was found out about a turn while it waits; its size, and why it is never taken, hold for its later revisions too. */
   learn(
     turn: string,
-    found: Pick<Candidate, 'bytes'> | Pick<Candidate, 'reason'> | Pick<Candidate, 'isSaidAgain'>,
+    found: Pick<Candidate, 'bytes'> | Pick<Candidate, 'reason'> | Pick<Candidate, 'saidAgain'>,
   ): void {
     const entry = this.byTurn.get(turn);
     if (entry !== undefined) entry.candidate = { ...entry.candidate, ...found };

@@ -47,7 +47,7 @@ export function rehearsalFor(
 /** Whether it asks in new words for something new is known only when its batch is made: models may be asked about it. */
 function asksForMore({ wished, candidate }: Weighed, lessons: readonly Lesson[], recipe: Recipe): boolean {
   const { text, stands, bare } = ownWish(candidate.judged);
-  if (!wished || !stands || bare || candidate.isSaidAgain === true) return false;
+  if (!wished || !stands || bare || candidate.saidAgain === candidate.judged.revision) return false;
   const known = lessons.find((lesson) => inScope(lesson, candidate) && isWordedSo(lesson, asWording(text)));
   return known === undefined || isDue(known, lessons, recipe);
 }

@@ -38,6 +38,8 @@ const acksAtOnce = 64;
 /** Of the lessons of one version, so often and so far apart: an engine that starts takes a minute or several. */
 const measureTriesMax = 8;
 const measureAgainMs = 50_000;
+const revisionIn = ({ effective }: TrainDecision, turn: string) =>
+  effective.find(({ candidate }) => candidate.turn === turn)?.candidate.judged.revision;
 const isHeard = ({ state }: Lesson) => state === Lesson_State.STATE_HEARD;
 
 export class BatchClosing {
@@ -112,7 +114,7 @@ export class BatchClosing {
     const batch = trainingBatch(end, decision, recipe, { parent, planDigest: plan.digest, seed }, lessons);
     const saidAgain = saidAgainIn(batch, decision, recipe);
     // It waits for a batch of turns.
-    if (saidAgain !== undefined) return state.pending.learn(saidAgain, { isSaidAgain: true });
+    if (saidAgain !== undefined) return state.pending.learn(saidAgain, { saidAgain: revisionIn(decision, saidAgain) });
     // The batch goes on in the trace of the sample that came first, with links to those of the others.
     const taken = [...decision.effective, ...decision.anchors];
     const traces = taken.flatMap(({ candidate }) => candidate.trace ?? []);

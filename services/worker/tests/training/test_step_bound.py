@@ -49,6 +49,26 @@ def test_what_coarse_numbers_round_at_any_step_counts_as_none_of_it():
     assert fit_without_rounding(lambda scale: math.inf if scale == 1 else 0.1, lambda: 0.0, 0.5).scale == 0.1
 
 
+def test_a_large_step_in_coarse_numbers_is_shrunk_though_its_covariance_sees_little():
+    def flips(scale):
+        """A token that was rare becomes the likeliest: KL of a few nats, most of it at the end."""
+        return 1.1 + 60.0 * scale**3
+
+    fitted = fit_without_rounding(flips, lambda: 0.1, 40.0)
+    assert fitted.scale < 0.9
+    assert 0 < fitted.kl <= 40.0
+
+
+def test_the_covariance_of_a_step_that_makes_a_rare_token_likely_is_less_than_its_divergence():
+    start = torch.zeros(1, 50, dtype=torch.float64)
+    change = torch.zeros(1, 50, dtype=torch.float64)
+    start[0, 0], change[0, 0] = -6.0, 12.0
+    rows = [(start + share * change).log_softmax(-1) for share in (0, *PLACES, 1)]
+    exact = float((rows[0].exp() * (rows[0] - rows[3])).sum())
+    assert exact > 1
+    assert float(kl_without_rounding(*rows).sum()) < exact / 2
+
+
 def test_the_divergence_of_a_step_is_found_among_roundings_that_are_larger():
     generator = torch.Generator().manual_seed(2)
     tokens, vocabulary = 400, 50

@@ -238,7 +238,8 @@ class Watcher {
       onFatal: (error) => {
         broker.logger.error('kv_watch_lost', { bucket, error });
         if (!this.wasReady || error.code !== 'stream_missing') return this.fail(error);
-        // It was there: an operator makes it again.
+        // It was there: an operator makes it again, and its revisions begin anew.
+        for (const key of this.known.keys()) this.known.set(key, 0);
         systemClock.timer(lookAgainMs, () => {
           if (!this.isStopped) this.pull.again();
         });

@@ -219,7 +219,7 @@ def _bound_step(
     def measure_at(scale: float) -> float:
         return sum(group.gather(group.apart(lambda: measure_own(scale)))) / max(1, len(chosen))
 
-    def own_without_rounding() -> float:
+    def own_covariance() -> float:
         parts: list[Tensor] = []
         for scale in (*PLACES, 1.0):
             progress("step_bound", attempt, 0, 0.0)
@@ -227,12 +227,12 @@ def _bound_step(
             parts.append(_states_now(adapted, own, budget, progress))
         return _kl_without_rounding(adapted.network, own, parts)
 
-    def without_rounding() -> float:
-        return max(0.0, sum(group.gather(group.apart(own_without_rounding)))) / max(1, len(chosen))
+    def covariance() -> float:
+        return sum(group.gather(group.apart(own_covariance))) / max(1, len(chosen))
 
     bound = passes.recipe.step_bound
     rounds = adapted.network.rounds
-    bounded = fit_without_rounding(measure_at, without_rounding, bound) if rounds else shrink_to_fit(measure_at, bound)
+    bounded = fit_without_rounding(measure_at, covariance, bound) if rounds else shrink_to_fit(measure_at, bound)
     stand_at(bounded.scale)
     if not math.isfinite(bounded.kl):
         raise StepNotFiniteError("the divergence of the step")
@@ -249,9 +249,10 @@ def _step_kl(
     """KL(π_old ‖ π_new) over the whole vocabulary at T = 1, summed over the answers' tokens."""
     network = adapted.network
     new = _states_now(adapted, answers, budget, progress)
+    old = _old_states(answers)
     total = 0.0
     for part in network.chunks(len(new)):
-        before = network.log_probabilities(_old_states(answers)[part])
+        before = network.log_probabilities(old[part])
         after = network.log_probabilities(new[part])
         total += float(reverse_kl(before, after).sum())
     return total
@@ -262,17 +263,18 @@ def _kl_without_rounding(
     network: ChunkedNetwork, answers: Sequence[tuple[Sample, Observation]], later: Sequence[Tensor]
 ) -> float:
     """Summed over the answers' tokens; `later`: states at the two places and at the end of the step."""
+    old = _old_states(answers)
     total = 0.0
     for part in network.chunks(len(later[0])):
         after_start, before_end, end = (network.log_probabilities(states[part]) for states in later)
-        start = network.log_probabilities(_old_states(answers)[part])
+        start = network.log_probabilities(old[part])
         total += float(kl_without_rounding(start, after_start, before_end, end).sum())
     return total
 
 
 def _old_states(answers: Sequence[tuple[Sample, Observation]]) -> Tensor:
     """[tokens, hidden]"""
-    return torch.cat([seen.states for _, seen in answers])
+    return torch.cat([seen.states for _, seen in answers]) if answers else torch.empty(0)
 
 
 def _states_now(

@@ -49,21 +49,20 @@ def shrink_to_fit(measure_at: Callable[[float], float], bound: float) -> Bounded
 
 
 def fit_without_rounding(
-    measure_at: Callable[[float], float], without_rounding: Callable[[], float], bound: float
+    measure_at: Callable[[float], float], covariance: Callable[[], float], bound: float
 ) -> BoundedStep:
     """Where numbers are so coarse that any other weights round otherwise: that part stays however small the step is.
 
-    A divergence within the bound is within it without that part, too. Of a larger one, `without_rounding` answers what
-    is the whole step's own, which grows with the square of the step.
+    A divergence within the bound is within it without that part, too. Of a larger one, its own is what it has more than
+    near the start, where hardly anything but rounding is, or what `covariance` answers (`kl_without_rounding`), which
+    finds more of a small one; the rest is rounding, and no step's.
     """
-    kl = measure_at(1.0)
-    if bound <= 0 or kl <= bound:
-        return BoundedStep(1.0, kl)
-    own = without_rounding() if math.isfinite(kl) else kl
-    if not math.isfinite(own):
-        return shrink_to_fit(measure_at, bound)
-    scale = 1.0 if own <= bound else MARGIN * math.sqrt(bound / own)
-    return BoundedStep(scale, own * scale**2)
+    whole = measure_at(1.0)
+    if bound <= 0 or whole <= bound or not math.isfinite(whole):
+        return shrink_to_fit(lambda scale: whole if scale == 1 else measure_at(scale), bound)
+    own = max(whole - measure_at(PLACES[0]), covariance(), 0.0)
+    rounding = max(0.0, whole - own)
+    return shrink_to_fit(lambda scale: own if scale == 1 else max(0.0, measure_at(scale) - rounding), bound)
 
 
 def kl_without_rounding(start: Tensor, after_start: Tensor, before_end: Tensor, end: Tensor) -> Tensor:
@@ -71,7 +70,8 @@ def kl_without_rounding(start: Tensor, after_start: Tensor, before_end: Tensor, 
 
     To second order a divergence is half the variance, under π_start, of what the log-probabilities change by. Here it
     is half the covariance of that change and of the one between two places inside the step (`PLACES`), in proportion:
-    their roundings have nothing to do with each other.
+    their roundings have nothing to do with each other. Of a large step, which makes likely what was rare, it sees
+    little.
     """
     whole, inside, weights = end - start, before_end - after_start, start.exp()
     together = (weights * whole * inside).sum(-1) - (weights * whole).sum(-1) * (weights * inside).sum(-1)
