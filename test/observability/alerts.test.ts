@@ -135,7 +135,7 @@ describe.skipIf(absent !== undefined)(
       const [rulesFile, file] = [join(work, 'rules.yaml'), join(work, 'alerts.test.yaml')];
       const groups = releaseRules().map((group) => ({
         ...group,
-        rules: group.rules.filter(({ alert }) => !ofTheValues.has(String(alert))),
+        rules: group.rules.filter(({ alert }) => !ofTheValues.has(alert)),
       }));
       writeFileSync(rulesFile, stringify({ groups }));
       const ruled = groups.flatMap((group) => group.rules) as unknown as Rule[];
