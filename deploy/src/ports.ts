@@ -107,6 +107,18 @@ export async function busyPorts(
   return named.filter((_, at) => free[at] !== true);
 }
 
+/** Nothing can listen on an address of another machine. */
+export async function refuseForeignHost(host: string): Promise<void> {
+  const probe = createServer().listen(0, host);
+  try {
+    await once(probe, 'listening');
+    probe.close();
+    await once(probe, 'close');
+  } catch (error) {
+    refuseAddress(error, host, 0);
+  }
+}
+
 /** Where nothing listens there, and nothing can. */
 function refuseAddress(error: unknown, host: string, port: number): void {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;

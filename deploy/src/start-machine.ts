@@ -10,7 +10,7 @@ import { deployErrors } from './errors.js';
 import { reasonOfJudge } from './judge-model.js';
 import { launch, reportRoom } from './launch.js';
 import type { Options } from './options.js';
-import { endpointUrl, portsFrom, type Ports } from './ports.js';
+import { endpointUrl, portsFrom, refuseForeignHost, type Ports } from './ports.js';
 import { endSurvivors } from './process-record.js';
 import { SizeWatch } from './size-watch.js';
 import type { Terminal } from './terminal.js';
@@ -47,7 +47,7 @@ function welcome(terminal: Terminal, { ports, host, data, models, root }: Welcom
   terminal.line('');
   terminal.line('Paste this into another terminal:');
   terminal.line(
-    `  curl ${endpoint}/chat/completions -H 'content-type: application/json' -d '{"model":"${policies[0] ?? ''}","messages":[{"role":"user","content":"Why is the sky blue?"}]}'`,
+    `  curl ${endpoint}/chat/completions ${isKeyless ? '' : '-H "Authorization: Bearer $BACKTALK_API_KEY" '}-H 'content-type: application/json' -d '{"model":"${policies[0] ?? ''}","messages":[{"role":"user","content":"Why is the sky blue?"}]}'`,
   );
   terminal.line('');
   const named = data.path === join(root, '.backtalk') ? '' : ` --data ${data.path}`;
@@ -69,6 +69,7 @@ export async function startMachine(root: string, options: Options, terminal: Ter
   const data = openDataFolder(options.data);
   const { host } = options;
   if (options.box?.said.SGLANG_API_KEY !== undefined) openTo(data, options.box.said.SGLANG_API_KEY, host);
+  await refuseForeignHost(host);
   if (!loopbackHosts.has(host) && !existsSync(data.keys)) throw deployErrors.needsKeys({ host, file: data.keys });
   const release = lockDataFolder(data);
   const survivors = await endSurvivors(data.processes);

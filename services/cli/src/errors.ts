@@ -30,7 +30,7 @@ export const cliErrors = defineErrors('cli', {
     retry: 'never',
     /** `afterMs`: how long the endpoint wants to be left alone. */
     message: (p: { what: string; status: number; why: string; afterMs?: number | undefined }) =>
-      `${p.what} was refused (${String(p.status)}): ${p.why}`,
+      `${p.what} was refused (${String(p.status)}): ${p.why}${p.status === 401 ? ' These commands ask with the key in BACKTALK_API_KEY.' : ''}`,
   },
   brokenOff: {
     code: 'answer_broken_off',

@@ -14,14 +14,15 @@ it('a command whose reader goes away before it has printed all ends without a co
   expect([status, complaint]).toEqual([0, '']);
 });
 
-it('an option that names a person or a tenant is not empty', async () => {
+it.each([
+  ['keys add --user', 'user <name>', 'A name is needed.'],
+  ['feedback turn_1 --correction', 'correction <words>', 'Words are needed.'],
+])('an option that says something is not empty: %s', async (command, option, wanted) => {
   const main = join(repositoryRoot(), 'services/cli/dist/main.js');
-  const command = spawn(process.execPath, [main, 'keys', 'add', '--user', ''], { timeout: 30_000 });
+  const run = spawn(process.execPath, [main, ...command.split(' '), ''], { timeout: 30_000 });
   let complaint = '';
-  command.stderr.on('data', (data: Buffer) => (complaint += data.toString()));
-  const [status] = (await once(command, 'close')) as [number];
-  expect([status, complaint]).toEqual([
-    2,
-    expect.stringContaining("'--user <name>' argument '' is invalid. A name is needed."),
-  ]);
+  run.stderr.on('data', (data: Buffer) => (complaint += data.toString()));
+  const [status] = (await once(run, 'close')) as [number];
+  expect(status).toBe(2);
+  expect(complaint).toContain(`'--${option}' argument '' is invalid. ${wanted}`);
 });

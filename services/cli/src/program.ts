@@ -10,7 +10,7 @@ import { exportWeights, type WeightsFlags } from './commands/export-weights.js';
 import { giveFeedback, type FeedbackWords } from './commands/feedback.js';
 import { fit, type FitFlags } from './commands/fit.js';
 import { forget, type ForgetFlags } from './commands/forget.js';
-import { evaluateJudge, type JudgeEvalFlags } from './commands/judge-eval.js';
+import { evalHelp, evaluateJudge, type JudgeEvalFlags } from './commands/judge-eval.js';
 import { addKey, listKeys, revokeKey, type KeyFlags } from './commands/keys.js';
 import { setLearning } from './commands/learning.js';
 import {
@@ -37,7 +37,7 @@ import { trimTurns, type TrimFlags } from './commands/turns.js';
 import { undo, type UndoFlags } from './commands/undo.js';
 import { listVersions, showVersion } from './commands/versions.js';
 import { cliErrors } from './errors.js';
-import { age, createShell, name, names, size, whole, type Run, type Shell } from './shell.js';
+import { age, createShell, name, names, size, whole, words, type Run, type Shell } from './shell.js';
 
 const weightsKind = 'weights';
 
@@ -96,8 +96,8 @@ function addTalking({ program, run, attempt }: Shell, signal: AbortSignal): void
     .command('feedback <turn>')
     .description('say what an answer was worth; it outranks the judge')
     .addOption(new Option('--score <score>', 'what it was worth').choices(['-1', '0', '1']))
-    .option('--comment <words>', 'why')
-    .option('--correction <words>', 'how to answer instead')
+    .option('--comment <words>', 'why', words)
+    .option('--correction <words>', 'how to answer instead', words)
     .action((turn: string, words: FeedbackWords) => run((context) => giveFeedback(context, turn, words)));
 }
 
@@ -149,6 +149,7 @@ function addWatching({ program, run, attempt }: Shell): void {
     .option('--file <jsonl>', 'your own labelled turns: lines of context, answer, next, label, hint and kind')
     .option('--votes <n>', 'votes for each turn of the file; 0: words and the fields of tools alone', whole(0), 3)
     .addOption(new Option('--backend <name>', 'how votes are cast').choices(['scored', 'free']).default('scored'))
+    .addHelpText('after', evalHelp)
     .action((flags: JudgeEvalFlags) => run((context) => evaluateJudge(context, flags)));
 }
 

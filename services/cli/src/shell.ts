@@ -99,6 +99,11 @@ export function name(text: string): string {
   return text;
 }
 
+export function words(text: string): string {
+  if (text.trim() === '') throw new InvalidArgumentError('Words are needed.');
+  return text;
+}
+
 /** An option's value as names with commas between. */
 export function names(text: string): readonly string[] {
   const list = text.split(',').map((name) => name.trim());

@@ -12,6 +12,11 @@ import type { CommandContext } from '../shell.js';
 import { cliErrors } from '../errors.js';
 import type { Output, Progress } from '../output.js';
 
+export const evalHelp = `
+A line of a file (kind, and next without an injection as clean, may be left out; label may be 1, 0 or -1, hint null):
+  {"context": [{"role": "user", "content": "How far is it?"}], "answer": "Forty miles.", "next": {"role": "user", "content": "In kilometres!"}, "label": "correction", "hint": "Answer in kilometres.", "kind": "units"}
+`;
+
 const splits = ['test', 'dev'] as const;
 const program = fileURLToPath(new URL('../../../../test/dist/judge/evaluate-main.js', import.meta.url));
 

@@ -45,6 +45,10 @@ export async function addKey({ connection, output }: CommandContext, flags: KeyF
   if (given === undefined) output.line(`${key}\n\nIt is not shown again. `);
   const opened = inWords(grant, all);
   output.line(`Key ${hash.slice(0, idLength)} opens ${opened} for ${grant.user} of ${grant.tenant}.`);
+  output.line('Without a key no request is answered from now on; these commands take theirs from BACKTALK_API_KEY.');
+  const unknown = policies?.filter((policy) => !connection.policies.includes(policy)) ?? [];
+  if (unknown.length > 0)
+    output.line(`There is no policy ${unknown.join(', ')} here: ${connection.policies.join(', ')}.`);
 }
 
 export async function listKeys({ connection, output }: CommandContext): Promise<void> {
@@ -74,7 +78,7 @@ export async function revokeKey({ connection, output }: CommandContext, id: stri
     await store.remove(found.hash);
     const left = (await store.list()).length;
     output.value({ revoked: found.hash.slice(0, idLength), left });
-    output.line(`Key ${found.hash.slice(0, idLength)} opens nothing any more.`);
+    output.line(`Key ${found.hash.slice(0, idLength)} opens nothing any more; gateways hear of it within seconds.`);
     if (left === 0) output.line('It was the last one: every request is refused until there is a key again.');
   });
 }

@@ -38,7 +38,10 @@ async function planOf(connection: Connection, id: string): Promise<UndoPlan> {
   const plan = await withBroker(connection, async (broker, blobs) =>
     undoPlan(id, await factsOf(new FactReader(broker, blobs), connection.policy)),
   );
-  if (plan === undefined) throw cliErrors.nothingFound({ what: `lesson ${id} (npx backtalk lessons lists them)` });
+  if (plan === undefined)
+    throw cliErrors.nothingFound({
+      what: `lesson ${id} in any batch yet (npx backtalk lessons lists them; one that is "soon" is in the next batch)`,
+    });
   return plan;
 }
 
