@@ -21,7 +21,7 @@ function hoursLater(hours: number): Clock {
 
 function startLater(hours: number, rememberedMax?: number): Promise<Trainer> {
   const remembered = rememberedMax === undefined ? {} : { rememberedMax };
-  return rig.startTrainer(`at ${hours}`, {}, { clock: hoursLater(hours), ...remembered });
+  return rig.startTrainer(`at_${hours}`, {}, { clock: hoursLater(hours), ...remembered });
 }
 
 /** Every judged fact is settled; versions become stable as soon as they are trained. */

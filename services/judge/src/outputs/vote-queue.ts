@@ -244,8 +244,6 @@ export class VoteQueue {
         'waiter',
       ),
       concurrency,
-      // It bounds nothing by itself: without one, a judge does not look whether the queue rests for all.
-      limiter: { max: 1_000_000, duration: 1_000 },
       lockDuration: config.ackWaitMs,
       stalledInterval: config.ackWaitMs,
       // The job of a process that died is tried again; its attempts bound it.

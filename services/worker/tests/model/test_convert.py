@@ -61,6 +61,9 @@ def test_a_package_that_is_missing_is_named():
 def test_loading_a_missing_folder_says_how_to_make_it(tmp_path: Path):
     with pytest.raises(FileNotFoundError, match=r"backtalk_worker\.model\.convert"):
         load_model(tmp_path / "none")
+    with pytest.raises(FileNotFoundError, match=r"backtalk_worker\.model\.convert"):
+        load_model(tmp_path)
+    (tmp_path / "notes.txt").touch()
     with pytest.raises(FileNotFoundError, match=r"config\.json"):
         load_model(tmp_path)
 

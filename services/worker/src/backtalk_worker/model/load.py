@@ -118,7 +118,7 @@ def load_model(folder: Path, *, dtype: torch.dtype = torch.float32) -> LoadedMod
 
 def _read_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
     if not (folder / "config.json").is_file():
-        if folder.exists():
+        if folder.is_dir() and any(folder.iterdir()):
             raise FileNotFoundError(f"no model in {folder}: it holds no config.json")
         raise FileNotFoundError(
             f"no model in {folder}: make it with `python -m backtalk_worker.model.convert --to {folder}`"
