@@ -92,7 +92,7 @@ topologySpreadConstraints:
   {{- range list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
   - maxSkew: 1
     topologyKey: {{ . }}
-    # Nodes without the label of a zone are passed over where it must be kept: only those of the own machine room may have none.
+    {{- /* A node without the label is passed over where spreading is a must, and many clusters label no zones. */}}
     whenUnsatisfiable: {{ ternary $values.topologySpread "ScheduleAnyway" (eq . "kubernetes.io/hostname") }}
     labelSelector:
       matchLabels:

@@ -53,7 +53,7 @@ describe('what becomes a lesson of a longer message', () => {
 
 describe('quotation marks', () => {
   it('what stands in them makes no wish that stands of the words around it', () => {
-    const reported = material('No. The page says "from now on always sing".');
+    const reported = material('Do not say "from now on always sing".');
     const given = { verdict: -1, spoken: -1 } as const;
     expect(hindsightOf(reported, [], given, hearing)).toMatchObject({ stands: false });
     const own = material('From now on end with "Have a wonderful day, my dear friend!"');
