@@ -160,6 +160,8 @@ export class JudgeRig {
       BACKTALK_JUDGE_BACKEND: 'free',
       BACKTALK_JUDGE_URL: this.engine.url,
       BACKTALK_JUDGE_DIALECT: 'vllm',
+      // Turns planted by chance would leave votes behind that the judges of the tests after it cast.
+      BACKTALK_JUDGE_PLANTED_SHARE: '0',
     };
     const judge = new ServerProcess({
       program: 'env',
