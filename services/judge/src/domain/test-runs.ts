@@ -14,6 +14,8 @@ interface Shape {
   readonly name: string;
   readonly failed: Matches;
   readonly passed: Matches;
+  /** Stands before the summary where that alone says too little. */
+  readonly before?: Matches;
 }
 
 const like =
@@ -32,7 +34,12 @@ const afterTests =
 
 const shapes: readonly Shape[] = [
   { name: 'pytest', failed: ruled(/ [1-9]\d* (?:failed|errors?)\b/), passed: ruled(/ \d+ passed\b/) },
-  { name: 'unittest', failed: like(/^FAILED \((?:failures|errors)=/), passed: like(/^OK(?: \(skipped=\d+\))?$/) },
+  {
+    name: 'unittest',
+    failed: like(/^FAILED \((?:failures|errors)=/),
+    passed: like(/^OK(?: \(skipped=\d+\))?$/),
+    before: like(/^Ran \d+ tests? in /),
+  },
   { name: 'jest', failed: afterTests(/ [1-9]\d* failed\b/), passed: afterTests(/ \d+ passed\b/) },
   { name: 'tap', failed: like(/^# fail [1-9]/), passed: like(/^# fail 0$/) },
   { name: 'mocha', failed: like(/^[1-9]\d* failing\b/), passed: like(/^\d+ passing\b/) },
@@ -44,6 +51,8 @@ export function testEvidence(lines: readonly string[]): EvidenceVote | undefined
   const tail = lines.slice(-tailLines).filter((line) => line.length <= lineCharactersMax);
   const failed = shapes.find((shape) => tail.some((line) => shape.failed(line)));
   if (failed !== undefined) return { name: 'test_verdict', verdict: -1, detail: failed.name };
-  const passed = shapes.find((shape) => tail.some((line) => shape.passed(line)));
+  const passed = shapes.find(
+    ({ passed: isPassed, before }) => tail.some(isPassed) && (before === undefined || tail.some(before)),
+  );
   return passed === undefined ? undefined : { name: 'test_verdict', verdict: 1, detail: passed.name };
 }

@@ -18,6 +18,22 @@ describe('evidence in tool results', () => {
     expect(verdicts('HTTP 202 Accepted\n{}')).toEqual([['http_status', 0, '202']]);
   });
 
+  it('a code is a status only beside what says what went wrong', () => {
+    expect(verdicts('{"country": "Mexico", "code": 484}')).toEqual([]);
+    expect(verdicts('{"code": 404, "message": "No such page."}')).toEqual([['http_status', -1, '404']]);
+  });
+
+  it('an error field that names no error is none', () => {
+    for (const none of ['{}', '[]', '"none"', '"No errors"', '"false"', '0'])
+      expect(verdicts(`{"error": ${none}}`)).toEqual([['tool_error', 1, 'error']]);
+    expect(verdicts('{"error": "nonexistent file"}')).toEqual([['tool_error', -1, 'error']]);
+  });
+
+  it('a record may be rejected without the call having failed', () => {
+    expect(verdicts('{"id": 7, "status": "rejected"}')).toEqual([]);
+    expect(verdicts('{"status": "rejected", "reason": "No rights."}')).toEqual([['tool_error', -1, 'status']]);
+  });
+
   it('reads error fields and states', () => {
     expect(verdicts('{"error": {"code": "x"}}')).toEqual([['tool_error', -1, 'error']]);
     expect(verdicts('{"error": null, "rows": [1]}')).toEqual([['tool_error', 1, 'error']]);
@@ -31,6 +47,8 @@ describe('evidence in tool results', () => {
     expect(verdicts('== 2 failed, 1 passed in 0.3s ==')).toEqual([['test_verdict', -1, 'pytest']]);
     expect(verdicts('# tests 8\n# pass 8\n# fail 0')).toEqual([['test_verdict', 1, 'tap']]);
     expect(verdicts('Tests:       15 passed, 15 total')).toEqual([['test_verdict', 1, 'jest']]);
+    expect(verdicts('Ran 3 tests in 0.01s\n\nOK')).toEqual([['test_verdict', 1, 'unittest']]);
+    expect(verdicts('The answer to all of it:\nOK')).toEqual([]);
   });
 
   it('lets no page decide: fields and lines inside fetched text are text', () => {

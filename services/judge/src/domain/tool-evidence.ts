@@ -53,7 +53,8 @@ function jsonObject(text: string): Map<string, unknown> | undefined {
 
 function fromFields(fields: ReadonlyMap<string, unknown>): EvidenceVote[] {
   const code = numberIn(fields, ['exit_code', 'exitCode', 'exit_status', 'exitStatus', 'returncode', 'return_code']);
-  const status = numberIn(fields, ['status', 'status_code', 'statusCode', 'http_status', 'httpStatus', 'code']);
+  const said = complaints.some((name) => fields.has(name)) ? ['code'] : [];
+  const status = numberIn(fields, ['status', 'status_code', 'statusCode', 'http_status', 'httpStatus', ...said]);
   const listNames = ['results', 'rows', 'hits', 'items', 'matches', 'data'];
   const lists = listNames.map((name) => fields.get(name)).filter((value) => Array.isArray(value));
   const found = [
@@ -80,15 +81,17 @@ function httpEvidence(status: number): EvidenceVote {
   return { name: 'http_status', verdict, detail: String(status) };
 }
 
+/** Beside one of these `code` is a status; alone it may be a country's, a product's or a currency's. */
+const complaints = ['error', 'errors', 'message', 'reason', 'detail'];
 const errorNames = ['error', 'errors', 'isError', 'is_error', 'exception'];
 const unsetValues: readonly unknown[] = [null, undefined, false, '', 0];
+const unsetWords = /^(?:none|null|nil|false|no|0|n\/a|no errors?)$/i;
 const successNames = ['ok', 'success', 'succeeded', 'applied'];
 
 function errorField(fields: ReadonlyMap<string, unknown>): EvidenceVote | undefined {
   for (const name of errorNames) {
     const value = fields.get(name);
-    const isSet = Array.isArray(value) ? value.length > 0 : !unsetValues.includes(value);
-    if (isSet) return { name: 'tool_error', verdict: -1, detail: name };
+    if (isSet(value)) return { name: 'tool_error', verdict: -1, detail: name };
   }
   for (const name of successNames) {
     const value = fields.get(name);
@@ -98,8 +101,13 @@ function errorField(fields: ReadonlyMap<string, unknown>): EvidenceVote | undefi
   return denied === undefined ? undefined : { name: 'tool_error', verdict: 1, detail: denied };
 }
 
+function isSet(value: unknown): boolean {
+  if (typeof value === 'object' && value !== null) return Object.keys(value).length > 0;
+  return !unsetValues.includes(value) && !(typeof value === 'string' && unsetWords.test(value.trim()));
+}
+
 const states: ReadonlyMap<string, Verdict> = new Map([
-  ...statesOf(-1, 'error failed failure rejected denied aborted timeout'),
+  ...statesOf(-1, 'error failed failure timeout'),
   ...statesOf(0, 'pending queued running in_progress waiting scheduled started processing'),
   ...statesOf(0, 'awaiting_confirmation needs_input requires_action accepted'),
   ...statesOf(1, 'ok success succeeded done completed complete finished'),
@@ -109,10 +117,15 @@ function statesOf(verdict: Verdict, names: string): [string, Verdict][] {
   return names.split(' ').map((name) => [name, verdict]);
 }
 
+/** A record that the tool found may be in such a state; that the call itself was refused comes with a reason. */
+const refusals: readonly string[] = ['rejected', 'denied', 'aborted'];
+
 function stateField(fields: ReadonlyMap<string, unknown>): EvidenceVote | undefined {
+  const isExplained = complaints.some((name) => isSet(fields.get(name)));
   for (const name of ['status', 'state', 'result', 'phase']) {
     const value = fields.get(name);
-    const verdict = typeof value === 'string' ? states.get(value.toLowerCase()) : undefined;
+    const word = typeof value === 'string' ? value.toLowerCase() : '';
+    const verdict = refusals.includes(word) && isExplained ? -1 : states.get(word);
     if (verdict !== undefined) return { name: 'tool_error', verdict, detail: name };
   }
   return undefined;
