@@ -11,6 +11,7 @@ export interface AskOptions {
   readonly train: boolean;
   /** The model is shown what it is being taught, until it has learned it. */
   readonly lessons?: boolean;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface Answer {
@@ -37,7 +38,7 @@ export async function ask(client: OpenAI, messages: readonly ChatMessage[], opti
     ...(options.train ? {} : { 'X-Backtalk-Train': 'off' }),
     ...(options.lessons === true ? { 'X-Backtalk-Lessons': 'on' } : {}),
   };
-  const { data, response } = await client.chat.completions.create(body, { headers }).withResponse();
+  const { data, response } = await client.chat.completions.create(body, { headers, ...(options.signal && { signal: options.signal }) }).withResponse();
   const [choice] = data.choices;
   return {
     text: choice?.message.content ?? '',

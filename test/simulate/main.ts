@@ -20,7 +20,7 @@ const measureParallel = 16;
 const klAnswers = 32;
 
 function simulation(context: CommandContext, flags: SimulateFlags, parties: Parties): Simulation {
-  const { connection, output, apiKey } = context;
+  const { connection, output, apiKey, signal } = context;
   const { turns = parties.usual.turns, maxTokens = parties.usual.maxTokens } = flags;
   return new Simulation({
     client: endpointClient(connection.endpoint, apiKey),
@@ -32,6 +32,7 @@ function simulation(context: CommandContext, flags: SimulateFlags, parties: Part
     hint: parties.wish,
     klAnswers,
     output,
+    signal,
     repliesMax: turns - 1,
     sessions: flags.sessions,
     rest: (resting) => switchLearning(connection, resting),
@@ -79,7 +80,7 @@ async function runSimulation(context: CommandContext, flags: SimulateFlags): Pro
   const { signal, output } = context;
   const parties = await openParties(flags, signal, output);
   try {
-    report(context, await simulation(context, flags, parties).run(signal), parties.models, flags.printAnswers);
+    report(context, await simulation(context, flags, parties).run(), parties.models, flags.printAnswers);
   } finally {
     await parties.stop();
   }

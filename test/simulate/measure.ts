@@ -17,6 +17,7 @@ export interface MeasureOptions {
   readonly parallel: number;
   /** Shown what is being taught, as an endpoint does that is asked to. */
   readonly lessons?: boolean;
+  readonly signal?: AbortSignal;
   readonly onAnswer?: (done: number, total: number) => void;
 }
 
@@ -32,7 +33,7 @@ export async function askHeldOut(options: MeasureOptions, model: string, hint?: 
   let done = 0;
   const answers = await inParallel(asked, parallel, async (question) => {
     const content = hint === undefined ? question : `${question}\n\n${hint}`;
-    const own = { model, maxTokens, temperature, train: false, lessons };
+    const own = { model, maxTokens, temperature, train: false, lessons, signal: options.signal };
     const answer = await ask(client, [{ role: 'user', content }], own);
     done += 1;
     options.onAnswer?.(done, asked.length);
@@ -60,9 +61,10 @@ export async function klToBase(
   version: string,
   base: string,
   answers: readonly Answer[],
+  signal?: AbortSignal,
 ): Promise<number> {
   const usable = answers.filter(({ promptIds, answerIds }) => promptIds.length > 0 && answerIds.length > 0);
-  const under = (model: string) => engine.score(usable, { model, deadlineMs: scoreWithinMs });
+  const under = (model: string) => engine.score(usable, { model, deadlineMs: scoreWithinMs, signal });
   const own = await under(version);
   const other = await under(base);
   return sum(own.map((logprobs, index) => sum(logprobs) - sum(other[index] ?? []))) / Math.max(1, usable.length);

@@ -32,11 +32,13 @@ export interface SimulateOptions {
   readonly parallelSessions: number;
   readonly maxTokens: number;
   readonly repliesMax: number;
-  readonly measure: Omit<MeasureOptions, 'client' | 'onAnswer'>;
+  readonly measure: Omit<MeasureOptions, 'client' | 'onAnswer' | 'signal'>;
   readonly klAnswers: number;
   /** Learning rests while a version is measured, so that none is replaced before its turn. */
   readonly rest: (resting: boolean) => Promise<void>;
   readonly output: Output;
+  /** Ends the run early, also in the middle of a measurement. */
+  readonly signal: AbortSignal;
 }
 
 export interface SimulationResult {
@@ -56,19 +58,28 @@ export class Simulation {
     this.counts = emptyCounts(this.name(0));
   }
 
-  async run(signal: AbortSignal): Promise<SimulationResult> {
-    const { options } = this;
-    await this.measureComparisons();
-    const progress = options.output.progress('sessions', options.sessions);
-    const { untilVersion = Number.POSITIVE_INFINITY } = options;
-    while (this.counts.sessions < options.sessions && this.measured < untilVersion && !signal.aborted) {
-      await this.talkUntilNewVersion(signal, () => {
-        progress.update(this.counts.sessions, this.describe());
-      });
-      await this.measureNewVersion();
+  /** What was measured before it was ended, where it was. */
+  async run(): Promise<SimulationResult> {
+    try {
+      await this.measureComparisons();
+      await this.talkAndMeasure();
+    } catch (error) {
+      if (!this.options.signal.aborted) throw error;
     }
-    progress.stop();
     return { rows: this.rows, counts: this.counts, lastAnswers: this.lastAnswers };
+  }
+
+  private async talkAndMeasure(): Promise<void> {
+    const { output, sessions, signal, untilVersion = Number.POSITIVE_INFINITY } = this.options;
+    const progress = output.progress('sessions', sessions);
+    try {
+      while (this.counts.sessions < sessions && this.measured < untilVersion && !signal.aborted) {
+        await this.talkUntilNewVersion(() => progress.update(this.counts.sessions, this.describe()));
+        await this.measureNewVersion();
+      }
+    } finally {
+      progress.stop();
+    }
   }
 
   private name(version: number): string {
@@ -83,8 +94,9 @@ export class Simulation {
   }
 
   /** Sessions in parallel lanes; every lane ends its session before the version is measured. */
-  private async talkUntilNewVersion(signal: AbortSignal, onSession: () => void): Promise<void> {
+  private async talkUntilNewVersion(onSession: () => void): Promise<void> {
     const { options, counts } = this;
+    const { signal } = options;
     let begun = counts.sessions;
     const lane = async () => {
       while (begun < options.sessions && !signal.aborted && this.isMeasured()) {
@@ -116,10 +128,10 @@ export class Simulation {
   }
 
   private async measure(scorer: AnswerScorer, version: string): Promise<void> {
-    const { engine, engineBase, klAnswers, output } = this.options;
+    const { engine, engineBase, klAnswers, output, signal } = this.options;
     try {
       const { answers, scored } = await this.ask(version, version);
-      const kl = await klToBase(engine, version, engineBase, answers.slice(0, klAnswers));
+      const kl = await klToBase(engine, version, engineBase, answers.slice(0, klAnswers), signal);
       this.add({
         name: version,
         kind: 'version',
@@ -135,13 +147,13 @@ export class Simulation {
   }
 
   private async ask(label: string, model: string, hint?: string): Promise<MeasuredAnswers> {
-    const { client, measure, output } = this.options;
+    const { client, measure, output, signal } = this.options;
     const progress = output.progress(`measuring ${label}`, measure.questions.length * measure.samples);
     const onAnswer = (done: number) => {
       progress.update(done, 'held-out questions');
     };
     try {
-      return await askHeldOut({ ...measure, client, onAnswer }, model, hint);
+      return await askHeldOut({ ...measure, client, onAnswer, signal }, model, hint);
     } finally {
       progress.stop();
     }

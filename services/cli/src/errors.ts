@@ -1,5 +1,5 @@
 // Everything that a command can refuse, in the words that the person reads; the code decides the exit status.
-import { defineErrors } from '@backtalk/kit';
+import { defineErrors, type BacktalkError } from '@backtalk/kit';
 
 export const cliErrors = defineErrors('cli', {
   notRunning: {
@@ -160,6 +160,11 @@ export const cliErrors = defineErrors('cli', {
     retry: 'never',
     message: (p: { file: string }) => `${p.file} is not as it was signed: something of it was changed since.`,
   },
+  pathRefused: {
+    code: 'path_refused',
+    retry: 'never',
+    message: (p: { path: string; why: string }) => `${p.path} ${p.why}.`,
+  },
   nothingFound: {
     code: 'nothing_found',
     retry: 'never',
@@ -177,7 +182,27 @@ const wrongUse: ReadonlySet<string> = new Set([
   'copies_needed',
   'checkout_needed',
   'not_reckoned',
+  'path_refused',
 ]);
+
+/** What the file system says of a path, in words. Undefined: the error is of something else. */
+export function pathRefusal(error: unknown): BacktalkError | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const { code = '', path }: NodeJS.ErrnoException = error;
+  const why = pathWords[code];
+  return why === undefined || path === undefined ? undefined : cliErrors.pathRefused({ path, why }, error);
+}
+
+const pathWords: Readonly<Record<string, string>> = {
+  EACCES: 'may not be used by this user',
+  EEXIST: 'is there already',
+  EISDIR: 'is a folder, where a file is needed',
+  ENOENT: 'is not there',
+  ENOSPC: 'cannot be written: the disk is full',
+  ENOTDIR: 'is not a folder',
+  EPERM: 'may not be used by this user',
+  EROFS: 'cannot be written: its file system is read-only',
+};
 
 /** 0 done · 1 failed · 2 wrong use · 3 Backtalk does not run. */
 export function exitStatusOf(code: string): number {

@@ -4,7 +4,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { asBacktalkError, readConfig } from '@backtalk/kit';
 import { cliSettings } from './config.js';
 import { findConnection, type Connection, type NamedInstallation } from './connection.js';
-import { exitStatusOf } from './errors.js';
+import { exitStatusOf, pathRefusal } from './errors.js';
 import { createOutput, type Output } from './output.js';
 
 /** What every command is given. */
@@ -47,7 +47,7 @@ export function createShell(name: string, description: string, signal: AbortSign
     try {
       await work(output, flags);
     } catch (error) {
-      const known = asBacktalkError(error);
+      const known = pathRefusal(error) ?? asBacktalkError(error);
       const words = known.code === 'internal' && error instanceof Error ? error.message : known.message;
       output.value({ error: { code: known.code, message: words } });
       output.complain(words);
