@@ -38,7 +38,9 @@ export async function ask(client: OpenAI, messages: readonly ChatMessage[], opti
     ...(options.train ? {} : { 'X-Backtalk-Train': 'off' }),
     ...(options.lessons === true ? { 'X-Backtalk-Lessons': 'on' } : {}),
   };
-  const { data, response } = await client.chat.completions.create(body, { headers, ...(options.signal && { signal: options.signal }) }).withResponse();
+  const { data, response } = await client.chat.completions
+    .create(body, { headers, ...(options.signal && { signal: options.signal }) })
+    .withResponse();
   const [choice] = data.choices;
   return {
     text: choice?.message.content ?? '',

@@ -175,7 +175,9 @@ function printVersion(output: Output, { trained, batch, samples, compared }: Ver
   output.line('');
   output.line('Lessons in force:');
   for (const { text, state, hints } of batch.lessons.filter(isInForce)) {
-    output.line(`  “${text}” (${state.replace('STATE_', '').toLowerCase()}, from ${String(hints)} hint${hints === 1 ? '' : 's'})`);
+    output.line(
+      `  “${text}” (${state.replace('STATE_', '').toLowerCase()}, from ${String(hints)} hint${hints === 1 ? '' : 's'})`,
+    );
   }
   output.line('');
   for (const row of samples) {
