@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { freePort, TemporaryDirectory, until } from '@backtalk/kit/testing';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Child, type ProcessSpec } from './child.js';
@@ -23,6 +24,7 @@ function make(spec: Partial<ProcessSpec>): Child {
     died: (name, how) => told.push(`${name} ${how}`),
     back: (name) => told.push(`${name} is back`),
     ill: (name) => told.push(`${name} is ill`),
+    slow: (name, lastWords) => told.push(`${name} is slow: ${lastWords}`),
   });
   return child;
 }
@@ -41,6 +43,13 @@ describe('a process of the machine', () => {
     await until(() => part.pid !== undefined && part.pid !== before, { what: 'another process' });
     await until(() => told.includes('part is back'), { what: 'the word that it is back' });
     expect(told[0]).toBe('part was killed by SIGKILL');
+  });
+
+  it('a process that is slow to serve is told of once, with its last words', async () => {
+    const ready = () => Promise.resolve(told.length > 0);
+    writeFileSync(folder.join('part.log'), 'begun\nreads weights\n');
+    await make({ ready, slowAfterMs: 10 }).start();
+    expect(told).toEqual(['part is slow: reads weights']);
   });
 
   it('a process that lives on without serving is started again, but never before it served', async () => {

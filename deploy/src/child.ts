@@ -9,6 +9,7 @@ import { ProcessLog } from './process-log.js';
 const backOffMs = [500, 1_000, 2_000, 5_000, 10_000, 30_000];
 const steadyAfterMs = 60_000;
 const endsWithinDefaultMs = 10_000;
+const slowAfterDefaultMs = 15_000;
 const lineCharactersMax = 300;
 
 export interface ProcessSpec {
@@ -19,6 +20,8 @@ export interface ProcessSpec {
   /** Resolves true once the process serves. Asked again and again until `readyWithinMs` is over. */
   readonly ready: () => Promise<boolean>;
   readonly readyWithinMs: number;
+  /** It is told, once, that a process is slow to serve; 15 s when left out. */
+  readonly slowAfterMs?: number;
   readonly stopSignal: 'SIGTERM' | 'SIGINT';
   /** For a process that may live on without serving: once it served, it is started anew when it is ill for too long. */
   readonly watch?: ProcessWatch;
@@ -37,6 +40,8 @@ export interface ChildEvents {
   died(name: string, how: string, againInMs: number): void;
   back(name: string): void;
   ill(name: string, forMs: number): void;
+  /** @param lastWords of its log; empty where it has said nothing */
+  slow(name: string, lastWords: string): void;
 }
 
 export class Child {
@@ -62,7 +67,13 @@ export class Child {
   /** Starts and waits until it serves; a process that dies before it served is a refusal with its last words. */
   async start(): Promise<void> {
     this.launch(false);
-    const deadline = performance.now() + this.spec.readyWithinMs;
+    const { name, readyWithinMs, slowAfterMs = slowAfterDefaultMs } = this.spec;
+    const deadline = performance.now() + readyWithinMs;
+    const slow = setTimeout(() => this.events.slow(name, lastLineOf(this.logPath)), slowAfterMs);
+    await this.untilReady(deadline).finally(() => clearTimeout(slow));
+  }
+
+  private async untilReady(deadline: number): Promise<void> {
     while (performance.now() < deadline) {
       if (await this.isReady()) return;
       if (this.stopping) return;

@@ -38,6 +38,9 @@ export class Supervisor {
       back: (name) => {
         this.terminal.step(`${name} is back`);
       },
+      slow: (name, lastWords) => {
+        this.terminal.warn(`${name} does not serve yet (log: ${logFile})${lastWords === '' ? '' : `: ${lastWords}`}`);
+      },
     });
   }
 
