@@ -4,7 +4,7 @@
 // and hands over to the compiled supervisor.
 
 import { spawn } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -14,7 +14,6 @@ import { setUpPrometheus } from './setup/prometheus.mjs';
 import { pythonPaths, setUpPython } from './setup/python.mjs';
 import { SetupRefusal } from './setup/refusal.mjs';
 import { say } from './setup/terminal.mjs';
-import { existsSync } from 'node:fs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
@@ -128,7 +127,9 @@ async function main() {
     process.stdout.write(`${help}\n`);
     return;
   }
-  await setUp(values.with ?? [], { skipBuild: values['without-build'] === true });
+  // What forgets needs no room and nothing new: a full disk is when it is wanted.
+  const isBuilt = existsSync(join(root, 'deploy', 'dist', 'main.js'));
+  if (verb !== 'reset' || !isBuilt) await setUp(values.with ?? [], { skipBuild: values['without-build'] === true });
   if (verb === 'setup') return;
   const passed = handedOver.flatMap((name) => (values[name] === undefined ? [] : [`--${name}`, values[name]]));
   handOver([verb, ...passed, ...switches.filter((name) => values[name] === true).map((name) => `--${name}`)]);

@@ -6,6 +6,8 @@ export default defineConfig({
     include: ['**/*.test.ts'],
     exclude: ['dist/**', 'node_modules/**'],
     fileParallelism: false,
+    // Modules are loaded once for all files of a worker.
+    isolate: false,
     testTimeout: 600_000,
     hookTimeout: 600_000,
   },

@@ -38,6 +38,9 @@ async function confirm(question: string): Promise<boolean> {
   const prompt = createInterface({ input: process.stdin, output: process.stdout });
   try {
     return /^y(es)?$/i.test((await prompt.question(question)).trim());
+  } catch {
+    // Ctrl-C and Ctrl-D are no yes.
+    return false;
   } finally {
     prompt.close();
   }

@@ -1,7 +1,7 @@
 // The life of one machine, as a person sees it: checks, the start, the words that tell a newcomer what to do, the way down.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { inheritedEnvironment } from '@backtalk/kit';
+import { inheritedEnvironment, shellQuoted } from '@backtalk/kit';
 import { chosenModels, type ChosenModels } from './chosen-models.js';
 import { loopbackHosts, openTo } from './endpoint-key.js';
 import { lockDataFolder, openDataFolder, type DataFolder } from './data-folder.js';
@@ -50,7 +50,7 @@ function welcome(terminal: Terminal, { ports, host, data, models, root }: Welcom
     `  curl ${endpoint}/chat/completions ${isKeyless ? '' : '-H "Authorization: Bearer $BACKTALK_API_KEY" '}-H 'content-type: application/json' -d '{"model":"${policies[0] ?? ''}","messages":[{"role":"user","content":"Why is the sky blue?"}]}'`,
   );
   terminal.line('');
-  const named = data.path === join(root, '.backtalk') ? '' : ` --data ${data.path}`;
+  const named = data.path === join(root, '.backtalk') ? '' : ` --data ${shellQuoted(data.path)}`;
   const commands = ['chat', 'simulate --user short --sessions 200', 'status'];
   terminal.line(`Or: ${commands.map((words) => `npx backtalk ${words}${named}`).join(' · ')}`);
   terminal.line('Ctrl-C stops everything.');
@@ -97,7 +97,8 @@ export async function startMachine(root: string, options: Options, terminal: Ter
     supervisor.killAll();
   });
   try {
-    const first = await Promise.race([up(), stopped]);
+    // Asked to stop during the checks, it starts nothing.
+    const first = stopping.signal.aborted ? 'stop' : await Promise.race([up(), stopped]);
     if (first !== 'stop') {
       sizeWatch.start();
       welcome(terminal, { ports, host, data, models, root });

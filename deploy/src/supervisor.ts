@@ -10,6 +10,7 @@ const stopAllWithinMs = 9_000;
 
 export class Supervisor {
   private readonly waves: Child[][] = [];
+  private stopped = false;
 
   constructor(
     private readonly logFolder: string,
@@ -44,8 +45,10 @@ export class Supervisor {
     });
   }
 
-  /** Starts all waves at once and waits until every process serves; the last wave is the first to stop. */
+  /** Starts all waves at once and waits until every process serves; the last wave is the first to stop. None after `stop`. */
   async start(...waves: readonly (readonly ProcessSpec[])[]): Promise<void> {
+    // Whoever prepared this may have been asked to stop meanwhile.
+    if (this.stopped) return;
     const started = waves.map((specs) => specs.map((spec) => this.child(spec)));
     this.waves.push(...started);
     const serving = started.flat().map(async (child) => {
@@ -69,6 +72,7 @@ export class Supervisor {
 
   /** Wave by wave, in reverse; whatever is left after the deadline is killed. */
   async stop(): Promise<void> {
+    this.stopped = true;
     const last = setTimeout(() => {
       this.killAll();
     }, stopAllWithinMs);

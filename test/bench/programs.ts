@@ -17,7 +17,13 @@ export async function startProgram(
   spec: Pick<ProcessSpec, 'name' | 'command' | 'args' | 'ready'> & Partial<ProcessSpec>,
 ): Promise<Program> {
   const folder = mkdtempSync(join(tmpdir(), 'backtalk-bench-'));
-  const quiet = { started: () => undefined, died: () => undefined, back: () => undefined, ill: () => undefined };
+  const quiet = {
+    started: () => undefined,
+    died: () => undefined,
+    back: () => undefined,
+    ill: () => undefined,
+    slow: () => undefined,
+  };
   const whole = { env: inheritedEnvironment(), readyWithinMs: 90_000, stopSignal: 'SIGTERM' as const, ...spec };
   const child = new Child(whole, join(folder, `${spec.name}.log`), quiet);
   const killNow = () => {

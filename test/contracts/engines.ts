@@ -56,6 +56,7 @@ async function start(program: EngineProgram): Promise<RunningEngine> {
     started: () => undefined,
     died: () => undefined,
     ill: () => undefined,
+    slow: () => undefined,
     back: () => undefined,
   });
   process.once('exit', () => {

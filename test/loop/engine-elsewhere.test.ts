@@ -52,7 +52,13 @@ function engineElsewhere(port: number): Child {
     readyWithinMs: makingMs,
     stopSignal: 'SIGTERM' as const,
   };
-  const silent = { started: () => undefined, died: () => undefined, ill: () => undefined, back: () => undefined };
+  const silent = {
+    started: () => undefined,
+    died: () => undefined,
+    ill: () => undefined,
+    slow: () => undefined,
+    back: () => undefined,
+  };
   return new Child(spec, join(made, 'engine.log'), silent);
 }
 

@@ -6,6 +6,9 @@ export async function confirm(question: string): Promise<boolean> {
   const prompt = createInterface({ input: process.stdin, output: process.stderr });
   try {
     return /^y(es)?$/i.test((await prompt.question(`${question} [y/N] `)).trim());
+  } catch {
+    // Ctrl-C and Ctrl-D are no yes.
+    return false;
   } finally {
     prompt.close();
   }

@@ -56,6 +56,8 @@ export interface Connection extends Omit<z.infer<typeof schema>, 'blobStore' | '
   readonly blobs: BlobConfig;
   /** How services know each other. */
   readonly wire: WireSecurity;
+  /** The command line named the policy. */
+  readonly isPolicyNamed?: boolean;
 }
 
 /** @param policy what the command is about, where it is not the installation's first */
@@ -66,7 +68,12 @@ export function findConnection(named: NamedInstallation, usualFolder: string): C
   // A cluster does not say what it serves.
   if (found.policies.length > 0 && !policies.includes(policy))
     throw cliErrors.badArgument({ name: '--policy', value: policy, wanted: `one of ${policies.join(', ')}` });
-  return { ...found, policy, policies: policies.includes(policy) ? policies : [policy] };
+  return {
+    ...found,
+    policy,
+    policies: policies.includes(policy) ? policies : [policy],
+    isPolicyNamed: named.policy !== undefined,
+  };
 }
 
 /** A folder that is named outright wins; then a cluster that the environment names; then the usual folder. */

@@ -31,7 +31,7 @@ const activities = [
   'troubled',
 ] as const;
 export type LedgerActivity = (typeof activities)[number];
-export type JudgedOutcome = 'pending' | 'settled_before';
+export type JudgedOutcome = 'pending' | 'settled_before' | 'forgotten';
 export type StepOutcome = 'trained' | GivingUp | 'interrupted';
 
 const lessonStates = {

@@ -160,7 +160,7 @@ const steps: Row = {
     {
       title: 'Judged facts read',
       description:
-        'pending: the turn waits now. settled_before: a batch has taken or settled it already; many of them after a restart are normal.',
+        'pending: the turn waits now. settled_before: a batch has taken or settled it already; many of them after a restart are normal. forgotten: it is of a person who has left.',
       kind: 'stacked',
       unit: 'ops',
       queries: [{ expr: perSecond('backtalk_trainer_turns_judged_total', 'outcome', ofPolicy), legend: '{{outcome}}' }],

@@ -2,7 +2,7 @@
 // secrets, without which a copy would recognise no user.
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { adminUser, backUp, keptFiles, keptStreams } from '@backtalk/kit';
+import { adminUser, backUp, keptFiles, keptStreams, shellQuoted } from '@backtalk/kit';
 import { z } from 'zod';
 import { withBroker, type Connection } from '../connection.js';
 import type { CommandContext } from '../shell.js';
@@ -46,11 +46,14 @@ export async function backup({ connection, output }: CommandContext, to: string)
   );
   output.line(`${String(manifest.blobs)} blobs; everything is in ${folder}.`);
   if (files.length > 0) output.line('It holds passwords and keys: keep it where only you can read it.');
-  output.line(`Go on from it: npm start -- --data NEW --restore ${folder}${flagsOf(connection)}`);
+  output.line(`Go on from it: npm start -- --data NEW --restore ${shellQuoted(folder)}${flagsOf(connection)}`);
 }
 
 /** What a start does not find in the copy: whose versions these are. */
 function flagsOf({ model, policies }: Connection): string {
   const names = policies.join(',');
-  return [model === undefined ? '' : ` --model ${model}`, names === usualPolicy ? '' : ` --policies ${names}`].join('');
+  return [
+    model === undefined ? '' : ` --model ${shellQuoted(model)}`,
+    names === usualPolicy ? '' : ` --policies ${names}`,
+  ].join('');
 }

@@ -105,27 +105,43 @@ class Talk {
 
   async take(words: string): Promise<void> {
     const { output } = this.context;
-    if (words === '/new') this.messages = [];
-    else if (words === '/good' || words === '/bad') {
+    if (words === '/new') {
+      this.messages = [];
+      this.last = undefined;
+    } else if (words === '/good' || words === '/bad') {
       if (this.last === undefined) output.line('There is no answer to judge yet.');
-      else await giveFeedback(this.context, this.last.turn, { score: words === '/good' ? '1' : '-1' });
+      else await this.judge(this.last, words === '/good' ? '1' : '-1');
     } else if (/^\/[a-z]+$/.test(words)) output.line(`There is no ${words}. ${help}`);
     else if (words !== '') await this.say(words);
   }
 
+  private async judge({ turn }: Said, score: string): Promise<void> {
+    try {
+      await giveFeedback(this.context, turn, { score });
+    } catch (error) {
+      this.complain(error);
+    }
+  }
+
+  /** What is refused may be said otherwise, or later: the talk goes on. */
+  private complain(error: unknown): void {
+    const { output } = this.context;
+    if (!isBacktalkError(error, 'refused') && !isBacktalkError(error, 'answer_broken_off')) throw error;
+    output.value({ error: { code: error.code, message: error.message } });
+    output.complain(error.message);
+    process.exitCode = exitStatusOf(error.code);
+  }
+
   private async say(words: string): Promise<void> {
     const { output } = this.context;
+    // An answer that breaks off is none to judge, and no more is the one before it.
+    this.last = undefined;
     const messages: ChatMessage[] = [...this.messages, { role: 'user', content: words }];
     try {
       this.last = await answer(this.context, messages, this.options, this.signal);
     } catch (error) {
       if (this.signal.aborted) return output.line('');
-      // What is refused may be said otherwise, or later: the talk goes on.
-      if (!isBacktalkError(error, 'refused') && !isBacktalkError(error, 'answer_broken_off')) throw error;
-      output.value({ error: { code: error.code, message: error.message } });
-      output.complain(error.message);
-      process.exitCode = exitStatusOf(error.code);
-      return;
+      return this.complain(error);
     }
     this.messages = [...messages, { role: 'assistant', content: this.last.text }];
     const { shown, version, turn } = this.last;

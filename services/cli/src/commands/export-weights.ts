@@ -75,11 +75,12 @@ async function followWeights(context: CommandContext, folder: string, flags: Wei
   await removeHalfWritten(folder);
   output.line(`Versions that come to answer are written to ${folder}, the newest ${flags.keep} of each policy.`);
   const followed = new Map<string, string>();
+  const policies = connection.isPolicyNamed === true ? [connection.policy] : connection.policies;
   await withBroker(connection, async (broker, blobs) => {
     while (!signal.aborted) {
-      for (const policy of connection.policies) {
+      for (const policy of policies) {
         const version = await answering(broker, policy);
-        const link = join(folder, connection.policies.length === 1 ? 'latest' : `${policy}-latest`);
+        const link = join(folder, policies.length === 1 ? 'latest' : `${policy}-latest`);
         if (version === undefined || isBaseVersion(version)) {
           followed.delete(policy);
           await rm(link, { force: true });

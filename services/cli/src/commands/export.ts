@@ -1,8 +1,9 @@
 // `export`: turns, judgements or batches as JSON lines, on standard output or into a file.
-import type { WriteStream } from 'node:fs';
-import { open } from 'node:fs/promises';
 import { once } from 'node:events';
-import { FactReader, TurnLog, type StoredFact } from '@backtalk/kit';
+import { statSync } from 'node:fs';
+import { open, rename, rm } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
+import { FactReader, TurnLog, type BlobStore, type Broker, type StoredFact } from '@backtalk/kit';
 import {
   BatchClosed,
   TurnCompleted,
@@ -46,11 +47,25 @@ function body(fact: StoredFact<Exported>): unknown {
   }
 }
 
-/** For its owner alone, also where a file of that name was there that others could read. */
-async function privateFile(path: string): Promise<WriteStream> {
-  const file = await open(path, 'w', 0o600);
-  await file.chmod(0o600);
-  return file.createWriteStream();
+/** For its owner alone. Written beside it and put in its place when it is whole: what was there stays until then. */
+async function writeWhole(path: string, lines: AsyncIterable<string>): Promise<void> {
+  // A device or a pipe has nothing that could be kept.
+  const isFile = statSync(path, { throwIfNoEntry: false })?.isFile() ?? true;
+  const beside = isFile ? `${path}.part` : path;
+  try {
+    const file = await open(beside, 'w', 0o600);
+    if (isFile) await file.chmod(0o600);
+    await pipeline(lines, file.createWriteStream());
+    if (isFile) await rename(beside, path);
+  } catch (error) {
+    if (isFile) await rm(beside, { force: true });
+    // A failed write does not say of which file.
+    throw error instanceof Error ? Object.assign(error, { path }) : error;
+  }
+}
+
+async function print(lines: AsyncIterable<string>): Promise<void> {
+  for await (const line of lines) if (!process.stdout.write(line)) await once(process.stdout, 'drain');
 }
 
 export async function exportFacts(
@@ -58,9 +73,8 @@ export async function exportFacts(
   kind: ExportKind,
   file: string | undefined,
 ): Promise<void> {
-  const sink = file === undefined ? process.stdout : await privateFile(file);
   let count = 0;
-  await withBroker(connection, async (broker, blobs) => {
+  const linesOf = async function* (broker: Broker, blobs: BlobStore) {
     const reader = new FactReader(broker, blobs);
     const log = new TurnLog(reader);
     const names: readonly Exported[] = factsOf[kind];
@@ -72,13 +86,15 @@ export async function exportFacts(
         body: body(fact),
         ...(fact.name === 'turnOpened' ? { conversation: await conversationOf(log, fact.message) } : {}),
       };
-      if (!sink.write(`${JSON.stringify(line)}\n`)) await once(sink, 'drain');
+      yield `${JSON.stringify(line)}\n`;
       count += 1;
     }
+    // Half of a log is no export.
+    signal.throwIfAborted();
+  };
+  await withBroker(connection, (broker, blobs) => {
+    const lines = linesOf(broker, blobs);
+    return file === undefined ? print(lines) : writeWhole(file, lines);
   });
-  if (sink !== process.stdout) {
-    sink.end();
-    await once(sink, 'finish');
-  }
   output.complain(`${String(count)} facts exported${file === undefined ? '' : ` to ${file}`}.`);
 }

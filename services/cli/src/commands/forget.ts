@@ -1,7 +1,7 @@
 // `forget`: a person leaves the installation. What the trainer holds of them leaves the ledger, their turns are deleted, the newest version
 // from before they were named answers again, and what the versions since were and answered is deleted too. What other people taught those
 // versions is learned again, by the same steps without them. Each step may be repeated: stopped anywhere, the same command goes on.
-import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, ftruncateSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { asBacktalkError, deadLetters, type BacktalkError, deleteFacts, dropPayload, systemClock } from '@backtalk/kit';
 import { confirm } from '../confirm.js';
@@ -22,6 +22,7 @@ import {
   type PersonTurns,
 } from '../person-facts.js';
 import { counted, receiptLines, signed, signingKey, type PolicyReceipt, type Receipt } from '../receipt.js';
+import type { Output } from '../output.js';
 import type { CommandContext } from '../shell.js';
 import type { TrimmedRow } from '../trim-plan.js';
 import { deleteFilesOf, firstLoadable } from '../version-files.js';
@@ -39,6 +40,8 @@ export interface ForgetFlags {
   readonly receipt?: string;
 }
 
+/** As long as receipts become that name some hundred versions. */
+const receiptBytes = 16_384;
 /** The one person of a machine without keys. */
 const keylessUser = 'local';
 
@@ -73,12 +76,13 @@ export async function forget(context: CommandContext, user: string, flags: Forge
     const paper = openReceipt(connection, flags.receipt);
     const work = { connection, tools, person, waitMs: flags.wait, said: held.onOthers.said };
     try {
+      // The room that it will want: a full disk is found out now.
+      writeSync(paper.handle, ' '.repeat(receiptBytes), 0);
       const done = await forgetIn(work, held);
       const at = new Date(systemClock.now()).toISOString();
       const receipt = { forgotten: { tenant, user }, at, ...done, stays: whatStays(at, keys) };
       const value = signed(receipt, key);
-      writeSync(paper.handle, `${JSON.stringify(value, null, 2)}\n`);
-      closeSync(paper.handle);
+      fillReceipt(paper, `${JSON.stringify(value, null, 2)}\n`, output);
       output.value({ done: true, file: paper.file, ...value });
       for (const line of receiptLines(receipt)) output.line(line);
       output.line(`Receipt: ${paper.file} (npx backtalk receipt ${paper.file} checks it)`);
@@ -199,6 +203,18 @@ function openReceipt(
     return { file, handle: openSync(file, 'wx', 0o600) };
   } catch (error) {
     throw cliErrors.badArgument({ name: '--receipt', value: file, wanted: 'a new file that can be written' }, error);
+  }
+}
+
+/** What could not be written is printed: it cannot be had again. */
+function fillReceipt({ handle }: { readonly handle: number }, text: string, output: Output): void {
+  try {
+    ftruncateSync(handle, Buffer.byteLength(text));
+    writeSync(handle, text, 0);
+    closeSync(handle);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    output.complain(`The receipt could not be written (${why}). It is:\n${text}`);
   }
 }
 

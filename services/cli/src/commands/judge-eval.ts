@@ -98,6 +98,8 @@ async function measured(
   const env = { ...inheritedEnvironment(), BACKTALK_ENGINE_KEY: connection.engineKey };
   const child = spawn(process.execPath, [program, ...flags], { env, stdio: ['ignore', 'pipe', 'inherit'], signal });
   const ended = once(child, 'close');
+  // Looked at below, after its last line: an interruption comes before that.
+  ended.catch(() => undefined);
   let progress: Progress | undefined;
   const rows: Row[] = [];
   const reports: Report[] = [];

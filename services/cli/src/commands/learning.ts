@@ -60,11 +60,15 @@ export async function heldBecause(broker: Broker, policy: string): Promise<strin
   const first = trained.findIndex(({ message }) => message.version === row[0]);
   if (first < 0 || !isHeld(row)) return '';
   let lessonsChangedAt = 0;
+  const repeats = new Set<number>();
   // What was said while its step waited stands before it.
   const closed = { filter: { batchClosed: { policy } }, from: trained[first - 1]?.sequence ?? 1 };
-  for await (const { message } of reader.read(['batchClosed'], closed))
+  for await (const { message } of reader.read(['batchClosed'], closed)) {
     if (message.why === 'lessons') lessonsChangedAt = message.number;
-  const left = burnedInARow(policy, fates, { resumedAfter, lessonsChangedAt });
+    if (message.repeats > 0) repeats.add(message.number);
+  }
+  const known = fates.map((fate) => ({ ...fate, isRepeat: repeats.has(fate.batch) }));
+  const left = burnedInARow(policy, known, { resumedAfter, lessonsChangedAt });
   const why = burned.get(left.at(-1) ?? '') ?? '';
   return isHeld(left) ? `${left.join(', ')} were burned in a row, the last one for ${why}` : '';
 }

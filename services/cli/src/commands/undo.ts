@@ -68,9 +68,9 @@ async function whenDecided(
 }
 
 function say(output: Output, id: string, plan: UndoPlan, { done }: { readonly done: boolean }): void {
-  const { retired, again, compared, to, burned } = plan;
+  const { retired, again, compared, to, pending, burned } = plan;
   const names = (lessons: readonly Lesson[]) => lessons.map((lesson) => lesson.id);
-  output.value({ lesson: id, done, retired: names(retired), to, burned, again: names(again), compared });
+  output.value({ lesson: id, done, retired: names(retired), to, pending, burned, again: names(again), compared });
   for (const line of told(plan, !done)) output.line(line);
 }
 

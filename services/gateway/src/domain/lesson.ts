@@ -181,6 +181,8 @@ const emptyLesson: Omit<Lesson, 'id' | 'text' | 'scopeTenant' | 'scopeUser' | 's
   cases: [],
   measures: [],
   steps: 0,
+  steppedIn: 0,
+  stepsBefore: 0,
   cameBack: false,
   waitsFor: '',
 };

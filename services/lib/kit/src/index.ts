@@ -9,6 +9,7 @@ export { connectBroker, type Broker } from './broker/connect.js';
 export type { StoredMessage } from './broker/last-of-subject.js';
 export { brokerError } from './broker/translate.js';
 export { brokerRoom } from './installation/broker-room.js';
+export { shellQuoted } from './installation/shell-quoted.js';
 export { ensureStreams, type EnsuredStream, type StreamOptions } from './broker/streams.js';
 export {
   baseSettings,

@@ -22,8 +22,9 @@ const charactersMax = 2_000;
 /** Chinese, Japanese and Thai part their words by nothing that is written. */
 const words = new Intl.Segmenter('en', { granularity: 'word' });
 
-function wordsIn(question = ''): ReadonlySet<string> {
-  const segments = [...words.segment(question.slice(0, charactersMax).toLowerCase())];
+/** In small letters. */
+export function wordsIn(text = ''): ReadonlySet<string> {
+  const segments = [...words.segment(text.slice(0, charactersMax).toLowerCase())];
   return new Set(segments.flatMap(({ segment, isWordLike }) => (isWordLike === true ? [segment] : [])));
 }
 

@@ -33,6 +33,25 @@ describe('the samples of the newest versions', () => {
   });
 });
 
+describe('the window of the newest versions', () => {
+  const turnsOf = (chain: BatchChain) => chain.recent().flatMap((of) => of.map(({ turn }) => turn));
+  const closing = (...facts: readonly BatchClosed[]): BatchChain => {
+    const chain = new BatchChain('p');
+    facts.forEach((fact, at) => chain.closed(fact, at + 1));
+    return chain;
+  };
+  const nine = Array.from({ length: 9 }, (_, at) => batch(at + 1, at + 1));
+
+  it('what is repeated counts once', () => {
+    const again = { ...batch(10, 10), repeats: 9, first: 9 };
+    expect(turnsOf(closing(...nine, again))).toEqual(['t3', 't4', 't5', 't6', 't7', 't8', 't10']);
+  });
+
+  it('a batch that is given up makes room for the one that it had pushed out', () => {
+    expect(turnsOf(closing(...nine, settles(10, 'step_failed')))).toEqual(['t2', 't3', 't4', 't5', 't6', 't7', 't8']);
+  });
+});
+
 describe('the open batch', () => {
   it('the open batch is the one that was closed and not trained', () => {
     const chain = new BatchChain('p');

@@ -6,6 +6,7 @@ import { isOfTurn } from './rehearsal.js';
 
 /** Versions over which one voice's share is bounded, the next one not counted. */
 const versionsInWindow = 7;
+const versionsKept = 4 * versionsInWindow;
 
 export class BatchChain {
   private lastBatch: BatchClosed | undefined;
@@ -18,8 +19,8 @@ export class BatchChain {
   private changedAt = 0;
   /** By number: where each batch stands in the log. */
   private readonly sequences = new Map<number, number>();
-  /** Of the newest batches that made a version or may yet, oldest first. */
-  private recentSamples: (readonly BatchSample[])[] = [];
+  /** Of the newest batches that made a version or may yet, oldest first; more than are asked for, since some are taken out again. */
+  private recentBatches: { readonly number: number; readonly samples: readonly BatchSample[] }[] = [];
   /** By number of a batch that takes the samples of another once more: the batch whose samples they were first. */
   private readonly originals = new Map<number, number>();
   private readonly repeated = new Set<number>();
@@ -43,15 +44,15 @@ export class BatchChain {
     }
     if (takesAStep(batch)) {
       const ofTurns = batch.samples.filter(isOfTurn);
-      if (ofTurns.length > 0) this.recentSamples = [...this.recentSamples, ofTurns].slice(-versionsInWindow);
+      const entry = { number: batch.number, samples: ofTurns };
+      if (ofTurns.length > 0) this.recentBatches = [...this.recentBatches, entry].slice(-versionsKept);
       this.lastTraining = batch;
       this.abandoned = false;
       this.nameIsUsed(batch.version);
     } else if (givenUpBy.has(batch.why)) {
       if (!this.abandoned && this.lastTraining !== undefined && batch.why === 'burned_parent')
         this.withoutParent = [...this.withoutParent, this.lastTraining];
-      const hadTurns = this.lastTraining?.samples.some(isOfTurn) === true;
-      if (!this.abandoned && hadTurns) this.recentSamples = this.recentSamples.slice(0, -1);
+      this.recentBatches = this.recentBatches.filter(({ number }) => number !== this.lastTraining?.number);
       this.abandoned = true;
     }
   }
@@ -110,6 +111,11 @@ export class BatchChain {
     return this.repeated.has(batch);
   }
 
+  /** It takes the samples of another batch once more. */
+  repeatsAnother(batch: number): boolean {
+    return this.originals.has(batch);
+  }
+
   /** The batch whose samples they were first; itself, where they were new. */
   originalOf(batch: number): number {
     return this.originals.get(batch) ?? batch;
@@ -124,9 +130,10 @@ export class BatchChain {
     return this.sequences.get(batch);
   }
 
-  /** The samples of the newest versions, version by version. */
+  /** The samples of the newest versions, version by version. What is repeated counts once. */
   recent(): readonly (readonly BatchSample[])[] {
-    return this.recentSamples;
+    const standing = this.recentBatches.filter(({ number }) => !this.isRepeated(number));
+    return standing.slice(-versionsInWindow).map(({ samples }) => samples);
   }
 
   last(): BatchClosed | undefined {

@@ -174,7 +174,7 @@ describe('a fact that takes in what was said of lessons', () => {
       tenant: 'tenant0',
       text: 'Use tables.',
     });
-    const fact = lessonsBatch(chainEnd(), [{ message, sequence: 12 }], relateByWords);
+    const fact = lessonsBatch(chainEnd(), [{ message, sequence: 12, timeMs: 0 }], relateByWords);
     expect(fact).toMatchObject({ why: 'lessons', samples: [], settled: [], version: '', lessonsThrough: 12 });
     expect(fact.lessons).toMatchObject([{ id: 'given', state: Lesson_State.STATE_ACTIVE }]);
   });
@@ -187,7 +187,7 @@ describe('a person who is forgotten', () => {
     chain.closed(BatchClosed.fromPartial({ policy: 'backtalk', number: 1, steps }), 1);
     const action = LessonChanged_Action.ACTION_ERASE;
     const message = LessonChanged.fromPartial({ action, tenant: 'tenant0', user: 'ada' });
-    const fact = lessonsBatch(chainEnd(chain), [{ message, sequence: 12 }], relateByWords);
+    const fact = lessonsBatch(chainEnd(chain), [{ message, sequence: 12, timeMs: 0 }], relateByWords);
     expect(fact.steps.map(({ user }) => user)).toEqual(['ben']);
   });
 });

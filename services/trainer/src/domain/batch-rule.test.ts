@@ -175,6 +175,18 @@ describe('tenants', () => {
     });
   });
 
+  it('a tenant that says more than is trained on leaves others their turn', () => {
+    const waiting = weighTurns([...of('a', 20, 0), ...of('b', 8, 100)], learningContext(), recipeWith());
+    const after = (...tenants: readonly string[]) => {
+      const recent = tenants.map((tenant) => [{ tenant, user: 'u', giver: '', effective: true }]);
+      return tenantsOf(decideBatch(waiting, recipeWith(), 200 * minuteMs, recent));
+    };
+    expect(after()).toEqual(['a']);
+    expect(after('a')).toEqual(['b']);
+    expect(after('a', 'b')).toEqual(['a']);
+    expect(after('b', 'a')).toEqual(['b']);
+  });
+
   it('each tenant keeps anchors of its own', () => {
     const idle = (tenant: string, from: number): Candidate[] =>
       turns(8, { tenant, user: `${tenant}0`, verdict: 0 }, from);

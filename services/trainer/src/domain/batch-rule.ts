@@ -27,14 +27,19 @@ export type BatchDecision =
 /** At most this share of a batch comes from the at-least-one rule. */
 const atLeastOneShare = 1 / 16;
 
-/** A batch holds one tenant. Of several tenants that have enough for one, the one whose oldest sample has waited longest comes first. */
+/**
+ * A batch holds one tenant. Of several tenants that have enough for one, the one that was in a batch longest ago comes first, or whose oldest
+ * sample has waited longest: one that says more than is trained on always has an old sample.
+ */
 export function decideBatch(
   waiting: Waiting,
   recipe: Recipe,
   nowMs: number,
   recent: RecentSamples = [],
 ): BatchDecision {
-  const tenants = new Set(waiting.effective.map(({ candidate }) => candidate.tenant));
+  const asked = [...new Set(waiting.effective.map(({ candidate }) => candidate.tenant))];
+  const lastIn = (tenant: string) => recent.findLastIndex((samples) => samples.some((one) => one.tenant === tenant));
+  const tenants = asked.toSorted((a, b) => lastIn(a) - lastIn(b));
   const since: number[] = [];
   for (const tenant of tenants) {
     const decision = decideFor(ofTenant(waiting, tenant), recipe, nowMs, recent);

@@ -1,14 +1,17 @@
-import { LessonChanged, LessonChanged_Action } from '@backtalk/proto/facts';
+import { LessonChanged, LessonChanged_Action, TurnJudged } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 
+import type { Candidate } from './candidate.js';
 import { candidate } from '../testing/candidates.js';
 import { inBatch, lesson } from '../testing/lessons.js';
-import { figuresWithout, forgottenIn, lessonsWithout, turnsOfForgotten } from './forgotten-people.js';
+import { figuresWithout, forgottenIn, isOfForgotten, lessonsWithout, turnsOfForgotten } from './forgotten-people.js';
 import { wishesIn, withChanges } from './lesson-changes.js';
+
+type TurnIds = Pick<Candidate, 'turn' | 'tenant' | 'user'>;
 
 const ada = { tenant: 't', user: 'ada' };
 const said = (shape: Partial<LessonChanged>) => [
-  { message: LessonChanged.fromPartial({ ...ada, ...shape }), sequence: 1 },
+  { message: LessonChanged.fromPartial({ ...ada, ...shape }), sequence: 1, timeMs: 1_000 },
 ];
 const erasing = said({ action: LessonChanged_Action.ACTION_ERASE });
 
@@ -36,6 +39,23 @@ describe('a person who is forgotten', () => {
     const baselines = ['ada', 'ben'].map((user) => ({ user, mean: 0.5, count: 2 }));
     expect(figuresWithout(baselines, forgottenIn(erasing))).toEqual([baselines[1]]);
     expect(forgottenIn(said({ action: LessonChanged_Action.ACTION_RETIRE }))).toEqual([]);
+  });
+
+  it('no batch names a forgotten person for a judgement that comes late', () => {
+    const leaving = forgottenIn(erasing);
+    const late = (turn: TurnIds, judgedAtMs: number, more: Partial<Candidate> = {}) =>
+      isOfForgotten({ ...candidate(turn), judgedAtMs, ...more }, leaving);
+    const by = (giver: string) => ({ judged: TurnJudged.fromPartial({ giver }) });
+    const own = { turn: 'own', ...ada };
+    const bens = { turn: 'bens', tenant: 't', user: 'ben' };
+    expect(late(own, 900)).toBe(true);
+    expect(late(own, 1_100, { reason: 'missing' })).toBe(true);
+    expect(late(bens, 900, by('ada'))).toBe(true);
+    // What they say from then on is new, and so is what was said under their name elsewhere.
+    expect(late(own, 1_100)).toBe(false);
+    expect(late(bens, 1_100, by('ada'))).toBe(false);
+    expect(late(bens, 900, by('eve'))).toBe(false);
+    expect(late({ turn: 'x', tenant: 'u', user: 'ada' }, 900)).toBe(false);
   });
 
   it('turns of a forgotten person wait no longer, nor turns of others that wait with what they said of them', () => {

@@ -2,6 +2,7 @@
 // the turns that wait is theirs: their own answers, and what they said of another's. Pure.
 import { LessonChanged_Action, type Lesson } from '@backtalk/proto/facts';
 
+import type { Candidate } from './candidate.js';
 import type { StoredChange } from './lesson-changes.js';
 import type { SaidOf } from './pending-turns.js';
 
@@ -13,11 +14,13 @@ export interface Person {
 export interface Leaving extends Person {
   /** Where in the log it is said. */
   readonly sequence: number;
+  /** Broker's time of that. */
+  readonly timeMs: number;
 }
 
 export function forgottenIn(changes: readonly StoredChange[]): Leaving[] {
-  return changes.flatMap(({ message: { action, tenant, user }, sequence }) =>
-    action === LessonChanged_Action.ACTION_ERASE ? [{ tenant, user, sequence }] : [],
+  return changes.flatMap(({ message: { action, tenant, user }, sequence, timeMs }) =>
+    action === LessonChanged_Action.ACTION_ERASE ? [{ tenant, user, sequence, timeMs }] : [],
   );
 }
 
@@ -37,6 +40,20 @@ export function lessonsWithout(lessons: readonly Lesson[], person: Person & { re
 /** Baselines, or figures of attempts. A user's hash is of the tenant too. */
 export function figuresWithout<T extends { readonly user: string }>(of: readonly T[], people: readonly Person[]): T[] {
   return of.filter((one) => !people.some(({ user }) => user === one.user));
+}
+
+/**
+ * A judgement that is delivered after they were forgotten, and that no batch takes or names: it was made before that, of what they said; or of a
+ * turn of theirs that is deleted.
+ */
+export function isOfForgotten(candidate: Candidate, people: readonly Leaving[]): boolean {
+  const { tenant, user, judged, judgedAtMs, reason } = candidate;
+  return people.some((person) => {
+    if (person.tenant !== tenant) return false;
+    const isOwn = person.user === user;
+    const isBefore = judgedAtMs <= person.timeMs;
+    return isOwn ? isBefore || reason === 'missing' : person.user === judged.giver && isBefore;
+  });
 }
 
 interface TurnsOfForgotten {

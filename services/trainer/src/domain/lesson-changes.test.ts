@@ -9,7 +9,11 @@ const { STATE_ACTIVE, STATE_LEARNED, STATE_RETIRED, STATE_UNTEACHABLE } = Lesson
 
 function changed(lessons: readonly Lesson[], ...said: Partial<LessonChanged>[]): Lesson[] {
   const plain = { tenant: 't', user: 'a', giver: 'a', lesson: 'l1' };
-  const changes = said.map((one, n) => ({ message: LessonChanged.fromPartial({ ...plain, ...one }), sequence: n + 1 }));
+  const changes = said.map((one, n) => ({
+    message: LessonChanged.fromPartial({ ...plain, ...one }),
+    sequence: n + 1,
+    timeMs: 0,
+  }));
   return withChanges(lessons, changes, inBatch(9));
 }
 
@@ -93,6 +97,7 @@ it('what changes take up is said for those whom it will hold for', () => {
   const said = (change: Partial<LessonChanged>) => ({
     message: LessonChanged.fromPartial({ tenant: 't', user: 'b', lesson: 'l1', ...change }),
     sequence: 1,
+    timeMs: 0,
   });
   const changes = [
     said({ action: ACTION_ADD, lesson: 'new', text: ' Use\ntables. ' }),

@@ -3,13 +3,15 @@ import { asWording } from '@backtalk/kit';
 import { Lesson_State, LessonChanged_Action, type Lesson, type LessonChanged } from '@backtalk/proto/facts';
 
 import { lessonsWithout } from './forgotten-people.js';
-import { bounded, replaced, retired, takenUp, withEnded, type LedgerChange } from './lesson-ledger.js';
+import { bounded, noSteps, replaced, retired, takenUp, withEnded, type LedgerChange } from './lesson-ledger.js';
 import type { SaidWish } from './lesson-matching.js';
 
 /** A change and where it stands in the log. */
 export interface StoredChange {
   readonly message: LessonChanged;
   readonly sequence: number;
+  /** Broker's time. */
+  readonly timeMs: number;
 }
 
 export function withChanges(
@@ -92,7 +94,7 @@ function added(
     coveredBy: '',
     cases: [],
     measures: [],
-    steps: 0,
+    ...noSteps,
     cameBack: false,
     waitsFor: '',
   };

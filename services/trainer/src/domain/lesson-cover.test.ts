@@ -127,7 +127,7 @@ describe('what becomes of what is covered', () => {
       giver: 'a',
     });
     const states = (lessons: readonly Lesson[]) => lessons.slice(0, 3).map(({ state }) => state);
-    const ended = withChanges(ledger, [{ message, sequence: 1 }], inBatch(4));
+    const ended = withChanges(ledger, [{ message, sequence: 1, timeMs: 0 }], inBatch(4));
     expect(states(ended)).toEqual([STATE_RETIRED, STATE_RETIRED, STATE_ACTIVE]);
     const opposite = wish({ text: 'Never use tables.', stands: true });
     expect(states(withWishes(ledger, [opposite], 'user', inBatch(4)))).toEqual([

@@ -169,7 +169,18 @@ describe('a correction that returns', () => {
     expect(again).toMatchObject({ id: learned.id, state: STATE_ACTIVE, measures, steps: 2, sinceBatch: 7 });
   });
 
-  it('no correction makes a lesson teachable that was found not to be', () => {
+  it('a lesson that was found not to be teachable is tried again in other words that stand', () => {
+    const measures = [
+      { batch: 3, turns: 4, chance: -9, told: 9, own: -9, steps: 8, questions: 0, hidden: false, askedAgain: [] },
+    ];
+    const shape = { text: 'Use tables for numbers.', state: STATE_UNTEACHABLE, measures, steps: 8 };
+    const other = wish({ text: 'Always use tables for numbers.', stands: true });
+    const again = onlyLesson(heard([lesson(shape)], [other]));
+    expect(again).toMatchObject({ state: STATE_ACTIVE, measures: [], steps: 0, sinceBatch: 7 });
+    expect(onlyLesson(heard([lesson(shape)], [{ ...other, stands: false }])).state).toBe(STATE_UNTEACHABLE);
+  });
+
+  it('the same words make no lesson teachable that was found not to be', () => {
     const given = lesson({ text: 'Use tables.', state: STATE_UNTEACHABLE, hints: 3 });
     expect(onlyLesson(heard([given], [wish({ text: 'Use tables.', stands: true })]))).toMatchObject({
       state: STATE_UNTEACHABLE,

@@ -79,7 +79,7 @@ function firstHeard({ turn, tenant, user, session, text }: Wish, scope: LessonSc
     coveredBy: '',
     cases: [{ turn, tenant, user }],
     measures: [],
-    steps: 0,
+    ...noSteps,
     cameBack: false,
     waitsFor: '',
   };
@@ -100,19 +100,30 @@ function heardAgain(ledger: readonly Lesson[], home: Lesson, wish: Wish, change:
       return replaced(ledger, { ...lesson, state: Lesson_State.STATE_ACTIVE, sinceBatch: change.batch });
     case Lesson_State.STATE_RETIRED:
       if (home.endedBy === 'operator') return [...ledger];
-      if (wish.stands) return takenUp(ledger, { ...lesson, measures: [], steps: 0 }, change, { said: wish.text });
+      if (wish.stands) return takenUp(ledger, anew(lesson), change, { said: wish.text });
       return replaced(ledger, heardAnew(lesson, wish, change.batch));
+    case Lesson_State.STATE_UNTEACHABLE: {
+      // Other words may be obeyed where these were not.
+      const isKnown = home.text === wish.text || home.wordings.includes(wish.text);
+      if (!wish.stands || isKnown) return replaced(ledger, lesson);
+      return takenUp(ledger, anew(lesson), change, { said: wish.text });
+    }
     default:
       return replaced(ledger, lesson);
   }
 }
 
+/** Of a lesson that is learned from the beginning. */
+export const noSteps = { steps: 0, steppedIn: 0, stepsBefore: 0 } as const;
+
+const anew = (lesson: Lesson): Lesson => ({ ...lesson, measures: [], ...noSteps });
+
 /** Of a wish that ended: it begins where every wish begins. */
 function heardAnew(lesson: Lesson, wish: Wish, batch: number): Lesson {
   const { session, turn } = wish;
   const state = Lesson_State.STATE_HEARD;
-  const anew = { ...lesson, state, session, firstTurn: turn, sinceBatch: batch, coveredBy: '', cameBack: false };
-  return withCase({ ...anew, endedBy: '', supersededBy: '', cases: [], measures: [], steps: 0 }, wish);
+  const first = { ...lesson, state, session, firstTurn: turn, sinceBatch: batch, coveredBy: '', cameBack: false };
+  return withCase({ ...anew(first), endedBy: '', supersededBy: '', cases: [] }, wish);
 }
 
 function withCase(lesson: Lesson, { turn, tenant, user }: Wish): Lesson {

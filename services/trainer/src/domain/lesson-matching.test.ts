@@ -76,5 +76,12 @@ describe('the words of a lesson', () => {
 
   it('a lesson’s words are the longest of equals', () => {
     expect(centralWording(['Use tables.', 'Columns, please.'])).toBe('Columns, please.');
+    // Words that no space parts.
+    const chinese = [
+      '以后请简短回答',
+      '请以后都简短回答',
+      '能不能以后都简短回答我的问题，我真的很忙没有时间看长篇大论',
+    ];
+    expect(centralWording(chinese)).toBe('请以后都简短回答');
   });
 });

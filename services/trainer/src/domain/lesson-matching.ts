@@ -2,6 +2,7 @@
 import { inScope, type Speaker } from '@backtalk/kit';
 import { Lesson_State, type Lesson } from '@backtalk/proto/facts';
 
+import { wordsIn } from './asked-elsewhere.js';
 import type { LessonScope } from './recipe.js';
 import type { NewWish, Relate } from './wish-relation.js';
 
@@ -52,7 +53,7 @@ export function newWishes(
 /** The wording that is most like all the others: what they have in common, with the least beside it. Of equals, the longest. */
 export function centralWording(wordings: readonly string[]): string {
   const candidates = [...new Set(wordings)];
-  const words = candidates.map((wording) => new Set(wording.toLowerCase().match(/[\p{L}\p{N}']+/gu) ?? []));
+  const words = candidates.map((wording) => wordsIn(wording));
   let best = { wording: '', score: -1 };
   for (const [index, wording] of candidates.entries()) {
     const score = words.reduce((sum, other, place) => sum + (place === index ? 0 : jaccard(words[index], other)), 0);

@@ -52,7 +52,12 @@ const whole: Stepped = { method: 'opd', opdForm: 'full', optimizerSteps: 1 };
 function over(versions: readonly (number | Version)[], before: Partial<Lesson> = {}): Lesson {
   return versions.reduce<Lesson>((at, version, n) => {
     const { share, divergence = 8, ...how } = typeof version === 'number' ? { share: version } : version;
-    const stepped = afterStep([at], { samples: [shown()], lessons: [at] }, [report('t', { divergence })], whole);
+    const stepped = afterStep(
+      [at],
+      { number: 1, samples: [shown()], lessons: [at] },
+      [report('t', { divergence })],
+      whole,
+    );
     return afterMeasures(stepped, new Map([[at.id, found(share, how)]]), n + 1, 0.7)[0] ?? at;
   }, lesson(before));
 }
@@ -103,7 +108,7 @@ describe('the state of a lesson', () => {
   it('a lesson that steps have brought far is not let go of for a small effect, however few measurements there are', () => {
     const four = (share: number, effect: number) =>
       [1, 2].reduce<Lesson>((at, batch) => {
-        const stepped = afterStep([at], { samples: [shown()], lessons: [at] }, [report('t')], {
+        const stepped = afterStep([at], { number: 1, samples: [shown()], lessons: [at] }, [report('t')], {
           ...whole,
           optimizerSteps: 4,
         });
@@ -189,31 +194,49 @@ describe('steps of a lesson', () => {
       stepsOf(
         afterStep(
           [a, b, covered],
-          { samples, lessons: [a, b, covered] },
+          { number: 1, samples, lessons: [a, b, covered] },
           [report('t1'), report('t2', { dropped: 'too_long' })],
           whole,
         ),
       ),
     ).toEqual([1, 0, 1]);
-    expect(stepsOf(afterStep([a, b, covered], { samples, lessons: [a, b, covered] }, [], whole))).toEqual([0, 0, 0]);
+    expect(stepsOf(afterStep([a, b, covered], { number: 1, samples, lessons: [a, b, covered] }, [], whole))).toEqual([
+      0, 0, 0,
+    ]);
   });
 
   it('a stale sample counts where whole distributions are compared, since its reward alone was left out', () => {
     const reports = [report('t1', { dropped: 'stale' })];
     const samples = [shown({ turn: 't1', lessons: ['a'] })];
-    expect(stepsOf(afterStep([a, b], { samples, lessons: [a, b] }, reports, whole))).toEqual([1, 0]);
-    expect(stepsOf(afterStep([a, b], { samples, lessons: [a, b] }, reports, { ...whole, opdForm: 'sampled' }))).toEqual(
-      [0, 0],
-    );
+    expect(stepsOf(afterStep([a, b], { number: 1, samples, lessons: [a, b] }, reports, whole))).toEqual([1, 0]);
+    expect(
+      stepsOf(afterStep([a, b], { number: 1, samples, lessons: [a, b] }, reports, { ...whole, opdForm: 'sampled' })),
+    ).toEqual([0, 0]);
   });
 
   it('a batch counts for as many steps as the optimiser takes of it', () => {
     const samples = [shown({ turn: 't1', lessons: ['a'] })];
-    const twice = afterStep([a, b], { samples, lessons: [a, b] }, [report('t1')], { ...whole, optimizerSteps: 4 });
+    const twice = afterStep([a, b], { number: 1, samples, lessons: [a, b] }, [report('t1')], {
+      ...whole,
+      optimizerSteps: 4,
+    });
     // What was said of a lesson while the step waited for its worker begins anew.
     const edited = { ...a, text: 'In other words.' };
-    expect(stepsOf(afterStep([edited, b], { samples, lessons: [a, b] }, [report('t1')], whole))[0]).toBe(0);
+    expect(stepsOf(afterStep([edited, b], { number: 1, samples, lessons: [a, b] }, [report('t1')], whole))[0]).toBe(0);
     expect(stepsOf(twice)).toEqual([4, 0]);
+  });
+});
+
+describe('steps of a burned version', () => {
+  const line = (undone: number) => ({ isUndone: (number: number) => number === undone, versionsAfter: () => 0 });
+  const stepped = (at: Lesson, number: number): Lesson =>
+    afterStep([at], { number, samples: [shown()], lessons: [at] }, [report('t')], whole)[0] ?? at;
+
+  it('a step that a fact has taken in counts no more once its version is burned', () => {
+    const twice = stepped(stepped(lesson(), 1), 2);
+    expect(afterVersions([twice], line(0), 9)).toMatchObject([{ steps: 2 }]);
+    expect(afterVersions([twice], line(2), 9)).toMatchObject([{ steps: 1, steppedIn: 0 }]);
+    expect(afterVersions(afterVersions([twice], line(2), 9), line(2), 9)).toMatchObject([{ steps: 1 }]);
   });
 });
 

@@ -20,6 +20,7 @@ import {
 } from '@backtalk/proto/facts';
 import type { SampleReport } from '@backtalk/proto/weights';
 
+import { noSteps } from './lesson-ledger.js';
 import type { Recipe } from './recipe.js';
 import { distils } from './sample-worth.js';
 import { isOfTurn } from './rehearsal.js';
@@ -66,7 +67,7 @@ export type Stepped = Pick<Recipe, 'optimizerSteps' | 'method' | 'opdForm'>;
  */
 export function afterStep(
   lessons: readonly Lesson[],
-  batch: Pick<BatchClosed, 'samples' | 'lessons'>,
+  batch: Pick<BatchClosed, 'number' | 'samples' | 'lessons'>,
   reports: readonly SampleReport[],
   recipe: Stepped,
 ): Lesson[] {
@@ -79,7 +80,13 @@ export function afterStep(
   return lessons.map((lesson) => {
     const isSame = then.get(lesson.id) === `${lesson.sinceBatch} ${lesson.text}`;
     const isTaught = taught.has(lesson.coveredBy || lesson.id) && isSame;
-    return isTaught ? { ...lesson, steps: lesson.steps + recipe.optimizerSteps } : lesson;
+    if (!isTaught) return lesson;
+    return {
+      ...lesson,
+      steps: lesson.steps + recipe.optimizerSteps,
+      steppedIn: batch.number,
+      stepsBefore: lesson.steps,
+    };
   });
 }
 
@@ -226,12 +233,23 @@ export function afterVersions(lessons: readonly Lesson[], line: VersionsSince, b
     const lastSound = before.measures.findLastIndex((measure) => !line.isUndone(measure.batch));
     const measures = before.measures.slice(0, lastSound + 1);
     const isAsBefore = measures.length === before.measures.length;
-    const lesson = isAsBefore ? before : { ...before, measures, steps: measures.at(-1)?.steps ?? 0 };
+    const lesson = isAsBefore ? withoutUndoneStep(before, line) : { ...before, measures, ...stepsOf(measures) };
     const { state, sinceBatch } = lesson;
     const isDecided = state === Lesson_State.STATE_LEARNED || state === Lesson_State.STATE_UNTEACHABLE;
     const isForgotten = isDecided && line.isUndone(sinceBatch);
     const isDue = state === Lesson_State.STATE_UNTEACHABLE && line.versionsAfter(sinceBatch) >= lookAgainVersions;
     if (!isForgotten && !isDue) return lesson;
-    return { ...lesson, state: Lesson_State.STATE_ACTIVE, measures: [], steps: 0, sinceBatch: batch };
+    return { ...lesson, state: Lesson_State.STATE_ACTIVE, measures: [], ...noSteps, sinceBatch: batch };
   });
+}
+
+function stepsOf(measures: readonly LessonMeasure[]): Pick<Lesson, keyof typeof noSteps> {
+  return { ...noSteps, steps: measures.at(-1)?.steps ?? 0 };
+}
+
+/** Of a version that was burned before it was measured. */
+function withoutUndoneStep(lesson: Lesson, line: VersionsSince): Lesson {
+  const { steppedIn, stepsBefore } = lesson;
+  const isUndone = steppedIn !== 0 && line.isUndone(steppedIn);
+  return isUndone ? { ...lesson, ...noSteps, steps: stepsBefore } : lesson;
 }

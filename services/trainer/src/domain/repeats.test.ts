@@ -219,4 +219,9 @@ describe('which batches are repeated', () => {
     expect(stepsToRepeat(givenUp('step_failed'), all)).toEqual([1, 2, 3]);
     expect(stepsToRepeat(givenUp('burned_parent'), line(burned(3)))).toEqual([]);
   });
+
+  it('a repetition whose parent is burned for another reason is repeated', () => {
+    const begun = chain(trains(1), trains(2), trains(3), trains(4, { repeats: 1, first: 1 }), { why: 'burned_parent' });
+    expect(stepsToRepeat(begun, line(undone(1), burned(3)))).toEqual([4]);
+  });
 });

@@ -13,7 +13,8 @@ import type { VersionLine } from './version-line.js';
 export function stepsToRepeat(chain: BatchChain, line: VersionLine): readonly number[] {
   const undone = line.undone();
   const names = new Set(undone.map(({ version }) => version));
-  const open = chain.lostTheirParent().filter(({ parent }) => names.has(parent));
+  // What was being repeated is to be repeated whatever its parent was burned for.
+  const open = chain.lostTheirParent().filter(({ parent, repeats }) => repeats > 0 || names.has(parent));
   return [...undone.map(({ batch }) => batch), ...open.map(({ number }) => number)]
     .filter((number) => !chain.isRepeated(number))
     .toSorted((a, b) => chain.originalOf(a) - chain.originalOf(b));

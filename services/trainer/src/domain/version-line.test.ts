@@ -90,6 +90,21 @@ describe('a version that came to nothing', () => {
   });
 });
 
+describe('what repeats another step', () => {
+  const versions = line([1, 0, STAGE_STABLE], [2, 1, STAGE_BURNED], [3, 1, STAGE_BURNED], [4, 1, STAGE_BURNED]);
+  const since = { resumedAfter: 0, lessonsChangedAt: 0 };
+
+  it('burned versions hold training, and those that repeat others hold none', () => {
+    expect(versions.heldFor(since)).toEqual(['p-v2', 'p-v3', 'p-v4']);
+    expect(versions.heldFor(since, (batch) => batch === 3)).toEqual([]);
+  });
+
+  it('burned repetitions say nothing of what is new', () => {
+    expect(versions.cameToNothing(0, (batch) => batch > 2)).toBe(false);
+    expect(versions.cameToNothing(0, (batch) => batch > 3)).toBe(true);
+  });
+});
+
 describe('an undecided candidate', () => {
   it('a candidate is the newest version until it is stable or burned', () => {
     const versions = line([1, 0, STAGE_STABLE], [2, 1]);

@@ -34,13 +34,18 @@ export class VersionLine implements VersionsSince {
   private readonly undoing = new Set<string>();
   /** Until a version or a verdict comes: a policy has thousands of versions in the end, and each is asked about often. */
   private readonly tainted = new Map<string, boolean>();
+  private sound: readonly VersionRecord[] | undefined;
+  /** By number of the batch that they were made from. */
+  private readonly byBatch = new Map<number, VersionRecord>();
 
   constructor(private readonly policy: string) {}
 
   trained({ version, parent, manifestDigest, batch }: WeightsTrained, trainedAtMs: number): void {
     if (this.byName.has(version)) return;
-    this.byName.set(version, { version, parent, manifestDigest, trainedAtMs, batch });
-    this.tainted.clear();
+    const record = { version, parent, manifestDigest, trainedAtMs, batch };
+    this.byName.set(version, record);
+    if (!this.byBatch.has(batch)) this.byBatch.set(batch, record);
+    this.linesChanged();
   }
 
   /** A burned version stays burned; otherwise the latest stage holds. */
@@ -50,7 +55,12 @@ export class VersionLine implements VersionsSince {
     const before = this.stages.get(version);
     if (before !== undefined && (before.sequence >= sequence || this.isBurned(version))) return;
     this.stages.set(version, { stage, sequence });
+    this.linesChanged();
+  }
+
+  private linesChanged(): void {
     this.tainted.clear();
+    this.sound = undefined;
   }
 
   versions(): readonly VersionRecord[] {
@@ -101,22 +111,26 @@ export class VersionLine implements VersionsSince {
   }
 
   /** The newest versions, where so many were burned in a row that training rests; otherwise none. */
-  heldFor(since: Otherwise): readonly string[] {
+  heldFor(since: Otherwise, isRepeat: (batch: number) => boolean = () => false): readonly string[] {
     const fates = this.versions().map(({ version, parent, batch }) => {
-      return { version, parent, batch, isBurned: this.isBurned(version), hasServed: this.served.has(version) };
+      const fate = { isBurned: this.isBurned(version), hasServed: this.served.has(version) };
+      return { version, parent, batch, ...fate, isRepeat: isRepeat(batch) };
     });
     const row = burnedInARow(this.policy, fates, since);
     return isHeld(row) ? row : [];
   }
 
   isUndone(batch: number): boolean {
-    const made = this.versions().find((record) => record.batch === batch);
+    const made = this.byBatch.get(batch);
     return made !== undefined && this.isTainted(made.version);
   }
 
   /** Of those that answers may come from: burned ones are no steps on the way to the next parent. */
   versionsAfter(batch: number): number {
-    return this.versions().filter((record) => record.batch > batch && !this.isTainted(record.version)).length;
+    this.sound ??= this.versions().filter(({ version }) => !this.isTainted(version));
+    // Batches are numbered as their versions are trained.
+    const newest = this.sound.findLastIndex((record) => record.batch <= batch);
+    return this.sound.length - 1 - newest;
   }
 
   nextParent(): string {
@@ -128,14 +142,15 @@ export class VersionLine implements VersionsSince {
    * Whether what was made upon the next parent came to nothing: one that served was burned, by an operator's word or because its answers went
    * wrong; or the gate burned two, which were drawn apart. What it measures of one is a sample.
    * @param lessonsChangedAt number of the newest batch that took in a change of lessons: versions from before it do not count
+   * @param isRepeat of a batch that repeats another after an undo: what comes of it says nothing of what is new
    */
-  cameToNothing(lessonsChangedAt: number): boolean {
+  cameToNothing(lessonsChangedAt: number, isRepeat: (batch: number) => boolean = () => false): boolean {
     const versions = this.versions();
     const sound = this.nextParent();
     const parent = versions.findIndex(({ version }) => version === sound);
     const burned = versions
       .slice(parent + 1)
-      .filter(({ version, batch }) => batch >= lessonsChangedAt && this.isBurned(version));
+      .filter(({ version, batch }) => batch >= lessonsChangedAt && !isRepeat(batch) && this.isBurned(version));
     return burned.length >= candidatesMax || burned.some(({ version }) => this.served.has(version));
   }
 

@@ -133,7 +133,7 @@ describe('what becomes of what waits', () => {
     expect(said[1]).toMatchObject({ state: STATE_ACTIVE, waitsFor: '', cameBack: false });
     const change = (action: LessonChanged_Action, text = '') => {
       const message = LessonChanged.fromPartial({ action, text, lesson: 'No emojis.', tenant: 't', giver: 'a' });
-      return withWaits(withChanges(ledger, [{ message, sequence: 1 }], inBatch(4))).find(
+      return withWaits(withChanges(ledger, [{ message, sequence: 1, timeMs: 0 }], inBatch(4))).find(
         ({ id }) => id === 'No emojis.',
       );
     };

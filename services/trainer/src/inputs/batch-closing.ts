@@ -81,12 +81,13 @@ export class BatchClosing {
     const decided = resting
       ? settleOrWait(waiting, recipe, clock.now(), undefined)
       : decideBatch(waiting, recipe, clock.now(), chain.recent());
-    // Steps that are repeated and batches of what is said now take turns; what is rehearsed for a lesson's sake may be in the former.
-    const isTheirTurn = decided.kind === 'wait' || !chain.isRepeating();
-    if (!resting && isTheirTurn && (await this.takeRepeats(ledger))) return 'closed';
-    const cameToNothing = chain.isGivenUp() || line.cameToNothing(chain.lessonsChangedAt());
+    const isRepeat = (batch: number) => chain.repeatsAnother(batch);
+    const cameToNothing = chain.isGivenUp() || line.cameToNothing(chain.lessonsChangedAt(), isRepeat);
     const rehearsing = { recipe, recent: chain.recent(), cameToNothing };
     const rehearsal = resting || decided.kind !== 'wait' ? undefined : rehearsalFor(waiting, lessons, rehearsing);
+    // Steps that are repeated and batches of what is said now take turns; what is rehearsed for an older lesson's sake may be in the former.
+    const isSaidNow = decided.kind !== 'wait' || rehearsal?.saidIn !== undefined;
+    if (!resting && !(isSaidNow && chain.isRepeating()) && (await this.takeRepeats(ledger))) return 'closed';
     const decision = rehearsal ?? decided;
     if (decision.kind === 'wait') return decision.untilMs ?? Infinity;
     if (decision.kind === 'train') await this.train(ledger, decision, signal);

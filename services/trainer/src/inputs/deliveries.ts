@@ -4,6 +4,7 @@ import { templateTokenIn, type Delivery, type StoredFact } from '@backtalk/kit';
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';
 
 import { candidateOf } from '../domain/candidate.js';
+import { isOfForgotten } from '../domain/forgotten-people.js';
 import type { TrainerTools } from './trainer-tools.js';
 import type { Ledger } from '../outputs/ledger.js';
 import type { PolicyState } from './policy-state.js';
@@ -16,7 +17,9 @@ export function judgedTurns({ turns, recipe, events }: TrainerTools, state: Poli
     if (settledBefore) return events.judgedRead(state.policy, 'settled_before');
     const candidate = candidateOf(fact, await turns.facts(message), recipe);
     // A batch may have closed while the turn was being read, here or by another trainer.
-    if ((await state.ledger()).settled.has(turn)) return events.judgedRead(state.policy, 'settled_before');
+    const { settled, forgotten } = await state.ledger();
+    if (settled.has(turn)) return events.judgedRead(state.policy, 'settled_before');
+    if (isOfForgotten(candidate, forgotten)) return events.judgedRead(state.policy, 'forgotten');
     state.pending.add(candidate, delivery.hold());
     events.judgedRead(state.policy, 'pending');
     if (templateTokenIn(message.hint) !== undefined) events.hintRefused(state.policy, turn);

@@ -106,7 +106,8 @@ export class LedgerLoop {
     const { state } = this;
     const { events } = this.tools;
     const { resumedAfter, resumedAfterBatch } = state;
-    const burned = line.heldFor({ resumedAfter, lessonsChangedAt: chain.lessonsChangedAt() });
+    const otherwise = { resumedAfter, lessonsChangedAt: chain.lessonsChangedAt() };
+    const burned = line.heldFor(otherwise, (batch) => chain.repeatsAnother(batch));
     const heldFor = [...burned, ...chain.heldFor(resumedAfterBatch).map((number) => `batch ${number}`)];
     if (heldFor.at(-1) !== state.heldFor.at(-1)) events.trainingHeld(state.policy, heldFor);
     state.heldFor = heldFor;

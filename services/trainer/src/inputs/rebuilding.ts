@@ -50,6 +50,8 @@ export class Rebuilding {
   private running: Running | undefined;
   /** In a row, for what may pass: an engine or the worker is away or busy. */
   private putOff = 0;
+  /** By digest of a manifest: the files that it names. */
+  private readonly named = new Map<string, readonly string[]>();
 
   constructor(
     private readonly tools: TrainerTools,
@@ -134,6 +136,7 @@ export class Rebuilding {
       asked.from === undefined
         ? await this.lineage(ledger, asked.version)
         : await this.row(ledger, asked.from, asked.version);
+    this.named.clear();
     this.running = { asked, left, of: left.length, replayed: [], parent: undefined, manifest: '', reckoned: new Map() };
     await this.keep(asked, 'running', '');
     return this.running;
@@ -176,12 +179,21 @@ export class Rebuilding {
     const { line } = await this.state.ledger();
     // A step that moves nothing comes out as its parent, whatever it is called.
     const digests = [...line.versions().map(({ manifestDigest }) => manifestDigest), this.running?.manifest ?? ''];
-    const kept = await Promise.all(digests.map((digest) => this.manifestIfThere(digest)));
-    const files = kept.flatMap((manifest) => [...(manifest?.adapter ?? []), ...(manifest?.trainingState ?? [])]);
-    const named = new Set(files.map(({ digest }) => digest));
+    const named = new Set<string>();
+    for (const digest of digests) for (const file of await this.filesOf(digest)) named.add(file);
     // What is no tensor may be the same file in versions of any policy.
     const tensors = [...adapter, ...trainingState].filter(({ name }) => name.endsWith('.safetensors'));
     for (const { digest } of tensors) if (!named.has(digest)) await blobs.delete(digest);
+  }
+
+  /** Digests of the files that a manifest names; each is read once in a replay, whose every step asks for all. */
+  private async filesOf(digest: string): Promise<readonly string[]> {
+    const known = this.named.get(digest);
+    if (known !== undefined) return known;
+    const manifest = await this.manifestIfThere(digest);
+    const files = [...(manifest?.adapter ?? []), ...(manifest?.trainingState ?? [])].map((file) => file.digest);
+    this.named.set(digest, files);
+    return files;
   }
 
   /** Manifests of people who are forgotten are gone. */

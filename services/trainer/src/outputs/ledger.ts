@@ -78,8 +78,8 @@ export class Ledger {
     const changes: StoredChange[] = [];
     if (changedAt < from) return changes;
     const filter = { lessonChanged: { policy: this.policy } };
-    for await (const { message, sequence } of this.reader.read(['lessonChanged'], { filter, from }))
-      changes.push({ message, sequence });
+    for await (const { message, sequence, timeMs } of this.reader.read(['lessonChanged'], { filter, from }))
+      changes.push({ message, sequence, timeMs });
     return changes;
   }
 

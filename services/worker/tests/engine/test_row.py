@@ -60,3 +60,8 @@ def test_the_context_bounds_the_answer():
 def test_a_seed_gives_the_same_numbers_again(seed: int):
     first, second = start(seed=seed), start(seed=seed)
     assert [first.request_draw().uniform for _ in range(3)] == [second.request_draw().uniform for _ in range(3)]
+
+
+def test_seeds_that_differ_in_their_sign_alone_give_other_numbers():
+    draws = {seed: start(seed=seed).request_draw().uniform for seed in (-2, -1, 0, 1, 2)}
+    assert len(set(draws.values())) == 5

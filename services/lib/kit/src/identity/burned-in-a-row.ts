@@ -16,6 +16,8 @@ export interface VersionFate {
   readonly isBurned: boolean;
   /** Now or ever. */
   readonly hasServed: boolean;
+  /** Its step repeats that of another after an undo, and spends nothing: it was taken before. */
+  readonly isRepeat?: boolean;
 }
 
 /** What is otherwise since: versions from before it do not count. */
@@ -30,11 +32,11 @@ export interface Otherwise {
 export function burnedInARow(policy: string, fates: readonly VersionFate[], since: Otherwise): string[] {
   const burned = new Set(fates.flatMap(({ version, isBurned }) => (isBurned ? [version] : [])));
   const row: string[] = [];
-  for (const { version, parent, batch, isBurned, hasServed } of fates.toReversed()) {
+  for (const { version, parent, batch, isBurned, hasServed, isRepeat = false } of fates.toReversed()) {
     const isOld = (versionNumber(policy, version) ?? 0) <= since.resumedAfter || batch < since.lessonsChangedAt;
     if (hasServed || isOld) break;
     // What was built upon a burned version is burned with it, whatever it is like itself.
-    if (isBurned && !burned.has(parent)) row.unshift(version);
+    if (isBurned && !isRepeat && !burned.has(parent)) row.unshift(version);
   }
   return row;
 }

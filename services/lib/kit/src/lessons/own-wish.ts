@@ -28,8 +28,15 @@ export function ownWish({
 /** Beyond this a wording tells a story. */
 export const wordingCharsMax = 200;
 
-/** On one line; what is too long ends with a whole word. */
+/** A longer one is no word: Chinese, Japanese and Thai write none between words. */
+const wordCharsMax = 30;
+
+/** On one line; what is too long ends with a whole word, where words are told apart by spaces. */
 export function asWording(text: string): string {
   const line = text.replace(/\s+/gu, ' ').trim();
-  return line.length <= wordingCharsMax ? line : line.slice(0, wordingCharsMax).replace(/\s\S*$/u, '');
+  if (line.length <= wordingCharsMax) return line;
+  // Never half of a character that takes two places.
+  const cut = line.slice(0, wordingCharsMax).replace(/[\uD800-\uDBFF]$/u, '');
+  const space = cut.lastIndexOf(' ');
+  return space < wordingCharsMax - wordCharsMax ? cut : cut.slice(0, space);
 }

@@ -36,7 +36,8 @@ class Row:
             length_max=length_max,
             text=IncrementalText(tokens, sampling.skip_special_tokens, sampling.kept_ids),
             stop=StopText(sampling.stop, sampling.include_stop_text),
-            random=random.Random(sampling.seed),
+            # Python takes a seed's absolute value: -7 would draw as 7 does.
+            random=random.Random(None if sampling.seed is None else sampling.seed % 2**64),
             ids=list(prompt.ids),
         )
 
