@@ -47,7 +47,7 @@ export class Supervisor {
 
   /** Starts all waves at once and waits until every process serves; the last wave is the first to stop. None after `stop`. */
   async start(...waves: readonly (readonly ProcessSpec[])[]): Promise<void> {
-    // Whoever prepared this may have been asked to stop meanwhile.
+    // While this was prepared, the machine may have been asked to stop.
     if (this.stopped) return;
     const started = waves.map((specs) => specs.map((spec) => this.child(spec)));
     this.waves.push(...started);

@@ -50,10 +50,14 @@ const sideTypes: ReadonlySet<string> = new Set(['side', 'title', 'heartbeat', 'm
 const askedCharactersMax = 8_192;
 
 const sidePatterns: readonly RegExp[] = [
-  /\b(?:generate|create|write|suggest)\b[^.\n]{1,40}\b(?:concise |short |brief ){0,3}title\b[^.\n]{1,60}\b(?:conversation|chat|session|discussion)\b/i,
+  /\b(?:generate|create|write|suggest)\b[^.\n]{1,40}\b(?:concise |short |brief ){0,3}title\b[^.\n]{1,60}\b(?:conversation|chat|session|discussion)\b(?=\s*(?:[^\s\w]|$|history|above|below|so far|based|using|that|in|with))/i,
   /^\s*read heartbeat\.md\b/i,
   /^\s*pre-compaction memory flush\b/i,
   /\bsummari[sz]e (?:the|this|our) (?:conversation|chat) (?:so far|history)\b/i,
+  // Histories that grow too long are replaced by what is answered to such a request.
+  /^\s*(?:please )?(?:create|write|give|provide|extend|update) (?:a |the )(?:detailed |concise |brief )?summary\b[^.\n]{1,60}\b(?:conversation (?:above|so far|history)|(?:new )?messages above)/i,
+  /^\s*your task is to create a (?:detailed |concise )?summary of (?:the|our|this) conversation\b/i,
+  /^\s*provide a detailed prompt for continuing our conversation above\b/i,
 ];
 
 /** Whether a client made the request for itself. A header decides if there is one; otherwise known patterns do. */

@@ -32,6 +32,20 @@ describe('nextStateOf', () => {
     ]);
   });
 
+  it('what follows another answer is said about that one', () => {
+    const messages = read([
+      { role: 'user', content: 'Why?' },
+      { role: 'assistant', content: 'Ours.' },
+      { role: 'assistant', content: 'And more of it.' },
+      { role: 'user', content: 'And how?' },
+      { role: 'assistant', content: 'Of another model.' },
+      { role: 'user', content: 'That is wrong.' },
+    ]);
+    expect(nextStateOf(messages, 0, '', none).map(({ text }) => text)).toEqual(['And how?']);
+    expect(nextStateOf(messages, 2, '', none).map(({ text }) => text)).toEqual(['That is wrong.']);
+    expect(nextStateOf(messages.slice(0, 3), 0, '', none)).toEqual([]);
+  });
+
   it('context that a client adds by itself is not taken for the user speaking', () => {
     const repeated = `Workspace rules: ${'always keep the tests green and the commits small. '.repeat(3)}`;
     const messages = read([

@@ -27,9 +27,7 @@ export function nextStateOf(
   const answer = messages.filter(({ role }) => role === 'assistant')[answerIndex];
   if (answer === undefined) return [];
   const toolNames = new Map(answer.toolCalls.map(({ id, name }) => [id, name]));
-  const said = messages
-    .slice(messages.indexOf(answer) + 1)
-    .filter((message) => message.role !== 'assistant')
+  const said = untilAnswered(messages.slice(messages.indexOf(answer) + 1))
     .flatMap((message) =>
       message.texts.map((text) => {
         const provenance = provenanceOf(message, text, turnType, earlierTexts);
@@ -43,6 +41,14 @@ export function nextStateOf(
     )
     .filter((entry) => entry.text !== '');
   return bounded(said);
+}
+
+/** What was said before anything else was answered: what follows another answer is about that. */
+function untilAnswered(after: readonly ChatMessage[]): readonly ChatMessage[] {
+  const isAnswer = ({ role }: ChatMessage) => role === 'assistant';
+  const first = after.findIndex((message) => !isAnswer(message));
+  const next = after.findIndex((message, at) => at > first && isAnswer(message));
+  return first < 0 ? [] : after.slice(first, next < 0 ? undefined : next);
 }
 
 const nameCharactersMax = 128;

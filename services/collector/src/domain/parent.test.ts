@@ -26,6 +26,20 @@ describe('findParent', () => {
     expect(link).toEqual({ turn: 't2', answerIndex: 1, branch: false });
   });
 
+  it('examples that come with each request are no answer that it continues', () => {
+    const asked = { earlierAnswers: ['yes', 'no'], question: 'q1' };
+    const examples = (questions: string[]) =>
+      findParent(request('t2', ['yes', 'no'], questions), by({ no: [candidate('t1', asked)] }))?.turn;
+    expect(examples(['example', 'q2'])).toBeUndefined();
+    // A window that has moved on has the same question before the answer; one of before knows none.
+    expect(examples(['q1', 'q2'])).toBe('t1');
+    expect(examples([])).toBe('t1');
+    const went = { ...asked, earlierAnswers: ['yes'] };
+    expect(findParent(request('t2', ['yes', 'no'], ['wrapped', 'q2']), by({ no: [candidate('t1', went)] }))?.turn).toBe(
+      't1',
+    );
+  });
+
   it('makes a retry or regeneration a sibling: it lacks the answer, so it continues what came before', () => {
     const table = by({ a: [candidate('t1', { continuedBy: 't2' })], b: [candidate('t2')] });
     expect(findParent(request('t3', ['a']), table)).toEqual({ turn: 't1', answerIndex: 0, branch: true });

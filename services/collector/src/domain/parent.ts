@@ -110,6 +110,15 @@ export function linkTo(turn: string, parent: string, answerIndex: number, contin
 }
 
 /**
+ * Whether equal words stand in the request for another answer, as examples do that come with each request: they follow another question, and
+ * fewer answers than the candidate's own request had. A window that has moved on has the same question, and one that was wrapped anew has as many answers.
+ */
+function isElsewhere({ question, earlierAnswers }: Candidate, asked: string, answersBefore: number): boolean {
+  const isKnown = question !== '' && asked !== '';
+  return isKnown && question !== asked && earlierAnswers.length > answersBefore;
+}
+
+/**
  * The latest answer in the request that is ours names the parent. Where several turns gave it, as several attempts at one task do: those
  * of the declared session, then those of the policy that is asked, then the same said before it, more equal earlier answers, not yet
  * continued, the newest.
@@ -126,7 +135,7 @@ export function findParent(
     const earlier = answerKeys.slice(0, index);
     const question = questionKeys.at(index - answerKeys.length - 1) ?? '';
     const [first, ...others] = candidatesOf(answerKeys[index] ?? '')
-      .filter((candidate) => candidate.turn !== turn)
+      .filter((candidate) => candidate.turn !== turn && !isElsewhere(candidate, question, earlier.length))
       .map((candidate) => ({ candidate, nearness: nearness(candidate, asking, { question, earlier }) }));
     if (first === undefined) continue;
     const { candidate } = others.reduce(nearest, first);

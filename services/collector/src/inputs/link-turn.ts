@@ -89,8 +89,7 @@ async function candidatesFor(index: TurnIndex, reader: RequestReader, request: O
     const entry = await index.turn(turn);
     if (entry === undefined) return [];
     const { completedSequence: sequence, continuedBy, session, policy } = entry;
-    // Only among several does what was said before it decide.
-    const said = answered.length > 1 ? await saidBefore(index, reader, entry) : { earlierAnswers: [], question: '' };
+    const said = await saidBefore(index, reader, entry);
     return [{ turn, session, policy, ...said, sequence, continuedBy }];
   });
   return (await Promise.all(candidates)).flat();

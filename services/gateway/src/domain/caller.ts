@@ -102,6 +102,18 @@ export function countsByMinute(limits: Limits): boolean {
   return limits.requestsPerMinute !== undefined || limits.tokensPerMinute !== undefined;
 }
 
+/** So many times as many requests as for answers. */
+const readsForAnAnswer = 10;
+
+/** What is only looked at is counted by itself: a page that looks every few seconds takes no answer from its key. */
+export function readingOf(
+  keyId: string,
+  { requestsPerMinute }: Limits,
+): { readonly of: string; readonly limits: Limits } {
+  const limits = requestsPerMinute === undefined ? {} : { requestsPerMinute: readsForAnAnswer * requestsPerMinute };
+  return { of: `${keyId}:reads`, limits };
+}
+
 export function secondsToNextMinute(nowMs: number): number {
   return Math.max(1, Math.ceil((minuteMs - (nowMs % minuteMs)) / 1000));
 }

@@ -39,6 +39,31 @@ describe('readChatRequest', () => {
     expect(request.tools).toHaveLength(0);
   });
 
+  it('instructions of the developer are the system’s, which templates know', () => {
+    const request = readChatRequest(
+      { model: 'm', messages: [{ role: 'developer', content: 'Be brief.' }, ...messages] },
+      rules,
+    );
+    expect(JSON.parse(Buffer.from(request.messages.json).toString())).toEqual([
+      { role: 'system', content: 'Be brief.' },
+      ...messages,
+    ]);
+  });
+
+  it('a client’s own words for the template go before other services’ switches', () => {
+    const body = { model: 'm', messages, enable_thinking: false };
+    const own = { ...body, chat_template_kwargs: { budget: 5 } };
+    const templateOf = (given: unknown) => Buffer.from(readChatRequest(given, rules).templateArguments).toString();
+    expect([body, own].map(templateOf)).toEqual(['{"enable_thinking":false}', '{"budget":5}']);
+  });
+
+  it('the person is named by either field, and what a function gave may be nothing', () => {
+    const nothing = { role: 'function', name: 'f', content: null };
+    const body = { model: 'm', messages: [...messages, nothing], safety_identifier: 'ann' };
+    expect(readChatRequest(body, rules).user).toBe('ann');
+    expect(readChatRequest({ ...body, user: 'ben' }, rules).user).toBe('ben');
+  });
+
   it('writes what is large, and what the log has too, and hands on only what is small as it came', () => {
     const tools = [{ type: 'function', function: { name: 'é' } }];
     const stop = ['a'.repeat(300)];

@@ -37,7 +37,9 @@ export interface ChatRequest {
   readonly wantsUsage: boolean;
   readonly wantsLogprobs: boolean;
   readonly wantsTokenIds: boolean;
-  /** OpenAI's `user` field. */
+  /** By a field of another service: the client wrote no `chat_template_kwargs` itself. */
+  readonly thinkingIsSwitched: boolean;
+  /** OpenAI's `user` field, or `safety_identifier`, which follows it. */
   readonly user: string | undefined;
   readonly session: DeclaredSession;
   readonly sampling: Sampling;
@@ -91,7 +93,7 @@ const message = z.custom<ChatMessage>(isJsonObject, 'it must be an object').supe
   const refuse = (path: PropertyKey[], why: string) => context.addIssue({ code: 'custom', path, message: why });
   const { role, content } = given;
   if (!roles.has(role)) refuse(['role'], `it must be one of ${[...roles].join(', ')}`);
-  if (isAbsent(content) && role !== 'assistant') refuse(['content'], 'it is missing');
+  if (isAbsent(content) && role !== 'assistant' && role !== 'function') refuse(['content'], 'it is missing');
   if (isAbsent(content) || typeof content === 'string') return;
   if (!Array.isArray(content)) return refuse(['content'], 'it must be a string or a list of parts');
   for (const [index, part] of content.entries()) {
@@ -180,6 +182,14 @@ const schema = z.object({
   logprobs: flag,
   return_token_ids: flag,
   user: z.string('it must be a string').nullish(),
+  safety_identifier: z.string('it must be a string').nullish(),
+  modalities: z
+    .array(z.unknown(), 'it must be a list')
+    .refine((all) => all.every((one) => one === 'text'), unsupported('answers are text here'))
+    .nullish(),
+  enable_thinking: flag,
+  thinking: z.looseObject({ type: z.string() }, 'it must be an object with a type').nullish(),
+  reasoning: z.looseObject({ effort: z.string().nullish() }, 'it must be an object').nullish(),
   tools: z.array(z.unknown(), 'it must be a list').nullish(),
   messages: z.array(message, 'it must be a list').min(1, 'it must hold at least one message'),
 });
@@ -193,20 +203,23 @@ export function readChatRequest(body: unknown, { messagesMax, temperature }: Rea
   if (isJsonObject(body) && isDeeperThan(body, depthMax))
     throw gatewayErrors.invalidJson({ why: `it is nested deeper than ${depthMax}` });
   const { value, fields: all } = readAs(schema, body);
-  const { fields, writtenFields } = fieldsForEngines(all);
+  const thinking = value.chat_template_kwargs == null ? thinkingOf(value) : undefined;
+  const switched = thinking === undefined ? all : { ...all, chat_template_kwargs: { enable_thinking: thinking } };
+  const { fields, writtenFields } = fieldsForEngines(switched);
   const stream = value.stream ?? false;
   const hasTools = (value.tools ?? []).length > 0;
-  const hasArguments = Object.keys(value.chat_template_kwargs ?? {}).length > 0;
+  const hasArguments = thinking !== undefined || Object.keys(value.chat_template_kwargs ?? {}).length > 0;
   return {
     model: value.model,
-    messages: writeMessages(value.messages),
+    messages: writeMessages(value.messages.map(asTemplatesKnow)),
     tools: hasTools ? (writtenFields['tools'] ?? nothing) : nothing,
     templateArguments: hasArguments ? (writtenFields['chat_template_kwargs'] ?? nothing) : nothing,
     stream,
     wantsUsage: stream && (value.stream_options?.include_usage ?? false),
     wantsLogprobs: value.logprobs ?? false,
     wantsTokenIds: value.return_token_ids ?? false,
-    user: value.user ?? undefined,
+    thinkingIsSwitched: thinking !== undefined,
+    user: value.user ?? value.safety_identifier ?? undefined,
     session: sessionInBody(all),
     sampling: samplingOf(all, temperature),
     answers: answersIn(value.messages),
@@ -218,7 +231,20 @@ export function readChatRequest(body: unknown, { messagesMax, temperature }: Rea
   };
 }
 
+/** What services whose models think call the switch that templates know as `enable_thinking`. */
+function thinkingOf({ enable_thinking, thinking, reasoning }: z.infer<typeof schema>): boolean | undefined {
+  if (typeof enable_thinking === 'boolean') return enable_thinking;
+  if (thinking?.type === 'disabled') return false;
+  if (thinking?.type === 'enabled') return true;
+  return reasoning?.effort === 'none' ? false : undefined;
+}
+
 const nothing = new Uint8Array(0);
+
+/** OpenAI's name of the system role for newer models: templates of open models drop it, or write a role that the model never saw. */
+function asTemplatesKnow(given: ChatMessage): ChatMessage {
+  return given.role === 'developer' ? { ...given, role: 'system' } : given;
+}
 
 /** Each message is looked at, hashed and stored by itself. */
 function refuseManyMessages(body: unknown, messagesMax: number): void {

@@ -32,6 +32,12 @@ describe('likelyParent', () => {
     expect(parent(['a', 'unknown'], { a: [turn('first')] })).toBe('first');
   });
 
+  it('examples that come with each request name no parent', () => {
+    const known = { no: [turn('first', ['yes', 'no'], 'q1')] };
+    expect(parent(['yes', 'no'], known, ['example', 'q2'])).toBeUndefined();
+    expect(parent(['yes', 'no'], known, ['q1', 'q2'])).toBe('first');
+  });
+
   it('finds no parent when no answer is known, or there is none', () => {
     expect(parent(['a'], {})).toBeUndefined();
     expect(parent([], { a: [turn('first')] })).toBeUndefined();

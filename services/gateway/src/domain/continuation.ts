@@ -55,11 +55,14 @@ export function likelyParent(
   remembered: readonly (readonly RememberedTurn[])[],
 ): RememberedTurn | undefined {
   for (const [index, key] of looked.entries()) {
-    const candidates = remembered[index] ?? [];
-    if (candidates.length === 0) continue;
     const at = answerKeys.lastIndexOf(key);
     const before = answerKeys.slice(0, at);
     const question = questionKeys.at(at - answerKeys.length - 1) ?? '';
+    // Examples that come with each request hold the words of an answer, after another question and fewer answers.
+    const isElsewhere = ({ question: asked, earlier }: RememberedTurn) =>
+      question !== '' && asked !== '' && asked !== question && earlier.length > before.length;
+    const candidates = (remembered[index] ?? []).filter((candidate) => !isElsewhere(candidate));
+    if (candidates.length === 0) continue;
     const nearness = (candidate: RememberedTurn): number =>
       4 * more * Number(candidate.session === session) +
       2 * more * Number(candidate.policy === policy) +

@@ -4,20 +4,23 @@
 // Out: the body for the engine: those of the client's fields
 // that an engine of its dialect takes. Pure.
 import { fateOfChatField, JsonText, type EngineChatRequest, type EngineDialect } from '@backtalk/dialects';
-import { isBaseVersion } from '@backtalk/kit';
+import { isBaseVersion, type JsonObject } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
 import type { ChatRequest } from './chat-request.js';
 import type { Replica } from './replica-choice.js';
+import type { Sampling } from './sampling.js';
 
 /** Throws `unsupported_parameter` for a field that engines of other dialects take, and this one does not. */
 export function engineRequest(
-  { fields, writtenFields, messages, sampling }: ChatRequest,
+  { fields, writtenFields, messages, sampling, thinkingIsSwitched }: ChatRequest,
   engineModel: string,
   dialect: EngineDialect,
   written = messages.json,
 ): EngineChatRequest {
   const isPassed = (field: string): boolean => {
     const fate = fateOfChatField(field, dialect);
+    // A switch that every dialect is let in with, and which this one has no word for.
+    if (field === 'chat_template_kwargs' && thinkingIsSwitched && fate === 'refused') return false;
     if (fate === 'refused')
       throw gatewayErrors.unsupportedParameter({ param: field, why: 'the engine that answers here does not take it' });
     return fate === 'passed';
@@ -25,7 +28,17 @@ export function engineRequest(
   const passedOn: Record<string, unknown> = {};
   for (const field of Object.keys(fields)) if (isPassed(field)) passedOn[field] = fields[field];
   for (const [field, json] of Object.entries(writtenFields)) if (isPassed(field)) passedOn[field] = new JsonText(json);
-  return { ...passedOn, ...sampling.fields, model: engineModel, messages: new JsonText(written) };
+  const sampler = dialect === 'openai' ? askedFor(sampling.fields, fields) : sampling.fields;
+  return { ...passedOn, ...sampler, model: engineModel, messages: new JsonText(written) };
+}
+
+/** Services of others refuse arguments that they do not know: what the client left open is left out. */
+function askedFor({ top_k, min_p, ...standard }: Sampling['fields'], fields: ChatRequest['fields']): JsonObject {
+  return {
+    ...standard,
+    ...(fields['top_k'] === undefined ? {} : { top_k }),
+    ...(fields['min_p'] === undefined ? {} : { min_p }),
+  };
 }
 
 export function engineModelOf(version: string, replica: Replica): string {

@@ -34,11 +34,14 @@ const shapingFields = [
   'logits_processors',
 ] as const;
 
+const topPMin = 1e-6;
+
 export function samplingOf(body: JsonObject, defaultTemperature: number): Sampling {
   const maxTokens = body['max_completion_tokens'] ?? body['max_tokens'];
   const fields: SamplingFields = {
     temperature: numberOr(body['temperature'], defaultTemperature),
-    top_p: numberOr(body['top_p'], 1),
+    // Engines take no 0: the likeliest token alone is in so little, too.
+    top_p: Math.max(topPMin, numberOr(body['top_p'], 1)),
     top_k: numberOr(body['top_k'], -1),
     min_p: numberOr(body['min_p'], 0),
   };

@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gatewayErrors } from '../errors.js';
 import type { BodyRoom } from '../domain/body-budget.js';
-import { countsByMinute, secondsToNextMinute, type Grant } from '../domain/caller.js';
+import { countsByMinute, readingOf, secondsToNextMinute, type Grant } from '../domain/caller.js';
 import type { Parts } from './parts.js';
 import { delivered } from './stream-writer.js';
 
@@ -28,8 +28,10 @@ export async function admitted(
   const room = access.bodies.room(keyId);
   try {
     await access.fair.of(keyId);
-    if (countsByMinute(grant.limits)) {
-      const what = await access.minutes.reached(keyId, grant.limits);
+    const { of, limits } =
+      request.method === 'GET' ? readingOf(keyId, grant.limits) : { of: keyId, limits: grant.limits };
+    if (countsByMinute(limits)) {
+      const what = await access.minutes.reached(of, limits);
       if (what !== undefined)
         throw gatewayErrors.rateLimited({ what, retryAfterSeconds: secondsToNextMinute(clock.now()) });
     }

@@ -63,6 +63,7 @@ const ofAgents = {
   modalities: ['text'],
   functions: null,
 };
+const functions = [{ name: 'read', parameters: { type: 'object' } }];
 
 describe.each<EngineDialect>(['builtin', 'vllm', 'sglang', 'openai'])('fields for an engine of %s', (dialect) => {
   beforeAll(async () => {
@@ -85,7 +86,33 @@ describe.each<EngineDialect>(['builtin', 'vllm', 'sglang', 'openai'])('fields fo
       expect(body).not.toHaveProperty(field);
   });
 
+  it('a switch for thoughts reaches the template under whichever name, where an engine takes it', async () => {
+    const switches = [
+      { enable_thinking: false },
+      { thinking: { type: 'disabled' } },
+      { reasoning: { effort: 'none' } },
+    ];
+    for (const one of switches) await post(one);
+    const expected = dialect === 'openai' ? undefined : { enable_thinking: false };
+    expect(heard.map((body) => body['chat_template_kwargs'])).toEqual(switches.map(() => expected));
+    for (const name of switches.flatMap(Object.keys)) for (const body of heard) expect(body).not.toHaveProperty(name);
+  });
+
+  it('what the client leaves open is filled in for engines of one’s own alone', async () => {
+    await post({});
+    await post({ top_p: 0, top_k: 3 });
+    const plain = dialect === 'openai' ? {} : { top_k: -1, min_p: 0 };
+    const [first = {}, second = {}] = heard;
+    expect(Object.fromEntries(Object.entries(first).filter(([name]) => /^(?:top_k|min_p)$/.test(name)))).toEqual(plain);
+    expect(second).toMatchObject({ top_k: 3 });
+    // No engine takes 0.
+    expect(second['top_p']).toBeGreaterThan(0);
+    expect(second['top_p']).toBeLessThan(0.001);
+  });
+
   it.each([
+    { modalities: ['text', 'audio'] },
+    { web_search_options: {} },
     { rid: 'mine' },
     { lora_path: '/etc' },
     { kv_transfer_params: { remote_host: '10.0.0.1' } },
@@ -103,6 +130,13 @@ describe.each<EngineDialect>(['builtin', 'vllm', 'sglang', 'openai'])('fields fo
       param: expect.stringContaining(Object.keys(field)[0] ?? '') as string,
     });
     expect(heard).toEqual([]);
+  });
+
+  it(dialect === 'openai' ? 'passes former names of tools on' : 'answers former names of tools with 400', async () => {
+    if (dialect === 'openai') {
+      await post({ functions });
+      expect(heard).toMatchObject([{ functions }]);
+    } else await expect(post({ functions })).rejects.toMatchObject({ status: 400, param: 'functions' });
   });
 
   const vllms = { ignore_eos: false, bad_words: ['x'], chat_template_kwargs: { enable_thinking: false } };

@@ -25,8 +25,6 @@ const standardFields = [
   'tools',
   'tool_choice',
   'parallel_tool_calls',
-  'functions',
-  'function_call',
   'reasoning_effort',
   'stream',
   'stream_options',
@@ -45,10 +43,10 @@ const droppedFields = [
   'prompt_cache_key',
   'prompt_cache_retention',
   'prediction',
+  // Text alone is let in.
   'modalities',
-  'audio',
   'verbosity',
-  'web_search_options',
+  // Written as `chat_template_kwargs`, where engines have thoughts to switch.
   'thinking',
   'enable_thinking',
   'reasoning',
@@ -93,7 +91,8 @@ const extras: Readonly<Record<EngineDialect, readonly string[]>> = {
     'guided_choice',
   ],
   sglang: [...commonExtras, 'no_stop_trim', 'separate_reasoning', 'stream_reasoning'],
-  openai: [],
+  // OpenAI's former names of `tools` and `tool_choice`, which the others ignore.
+  openai: ['functions', 'function_call'],
 };
 
 const dropped: ReadonlySet<string> = new Set(droppedFields);

@@ -190,16 +190,9 @@ describe('steps of a lesson', () => {
 
   it('a step counts for the lessons that its trained samples were shown, and for what they cover', () => {
     const samples = [shown({ turn: 't1', lessons: ['a'] }), shown({ turn: 't2', lessons: ['a', 'b'] })];
-    expect(
-      stepsOf(
-        afterStep(
-          [a, b, covered],
-          { number: 1, samples, lessons: [a, b, covered] },
-          [report('t1'), report('t2', { dropped: 'too_long' })],
-          whole,
-        ),
-      ),
-    ).toEqual([1, 0, 1]);
+    const reports = [report('t1'), report('t2', { dropped: 'too_long' })];
+    const all = [a, b, covered];
+    expect(stepsOf(afterStep(all, { number: 1, samples, lessons: all }, reports, whole))).toEqual([1, 0, 1]);
     expect(stepsOf(afterStep([a, b, covered], { number: 1, samples, lessons: [a, b, covered] }, [], whole))).toEqual([
       0, 0, 0,
     ]);
@@ -225,18 +218,14 @@ describe('steps of a lesson', () => {
     expect(stepsOf(afterStep([edited, b], { number: 1, samples, lessons: [a, b] }, [report('t1')], whole))[0]).toBe(0);
     expect(stepsOf(twice)).toEqual([4, 0]);
   });
-});
-
-describe('steps of a burned version', () => {
-  const line = (undone: number) => ({ isUndone: (number: number) => number === undone, versionsAfter: () => 0 });
-  const stepped = (at: Lesson, number: number): Lesson =>
-    afterStep([at], { number, samples: [shown()], lessons: [at] }, [report('t')], whole)[0] ?? at;
 
   it('a step that a fact has taken in counts no more once its version is burned', () => {
-    const twice = stepped(stepped(lesson(), 1), 2);
-    expect(afterVersions([twice], line(0), 9)).toMatchObject([{ steps: 2 }]);
-    expect(afterVersions([twice], line(2), 9)).toMatchObject([{ steps: 1, steppedIn: 0 }]);
-    expect(afterVersions(afterVersions([twice], line(2), 9), line(2), 9)).toMatchObject([{ steps: 1 }]);
+    const samples = [shown({ turn: 't1', lessons: ['a'] })];
+    const step = (at: readonly Lesson[], number: number) =>
+      afterStep(at, { number, samples, lessons: [...at] }, [report('t1')], whole);
+    const after = (undone: number) =>
+      afterVersions(step(step([a], 1), 2), { isUndone: (n) => n === undone, versionsAfter: () => 0 }, 9);
+    expect([0, 2].map(after)).toMatchObject([[{ steps: 2 }], [{ steps: 1, steppedIn: 0 }]]);
   });
 });
 

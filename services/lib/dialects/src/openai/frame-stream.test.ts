@@ -54,6 +54,32 @@ it('an answer is whole where its end had come before the connection broke, thoug
   expect(await given()).toBe('end');
 });
 
+it.each([
+  ['openai', 'end'],
+  ['vllm', 'engine_stream_broken'],
+])('an orderly end after the finish reason is, without the last word, for %s: %s', async (dialect, last) => {
+  const other = new FrameStream({ dialect, model: 'base', path: '/v1' });
+  other.data(word('a', 'stop'));
+  other.end();
+  expect(await given()).toBe('-');
+  expect((await other.next()).value?.content).toBe('a');
+  const end = other.next().then(
+    ({ done: isDone }) => (isDone === true ? 'end' : 'a frame'),
+    (error: unknown) => asBacktalkError(error).code,
+  );
+  expect(await end).toBe(last);
+});
+
+it('a last word without its line’s end is heard, and an error that is null is none', async () => {
+  stream.data(event(JSON.stringify({ error: null, choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })));
+  stream.data(Buffer.from('data: [DONE]'));
+  stream.end();
+  expect(await stream.next()).toMatchObject({ done: false });
+  expect(await given()).toBe('-');
+  turns[0]?.();
+  expect(await given()).toBe('end');
+});
+
 it('an answer that broke off is said after all that had come of it', async () => {
   stream.data(word('a'));
   stream.end();

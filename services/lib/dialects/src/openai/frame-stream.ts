@@ -3,7 +3,7 @@
 // In: the chunks of one call. Out: a frame for each data line, in order. It ends only after an answer that was complete by
 // `[DONE]`; every other end throws. Leaving the loop cancels the call. Chunks are read when a frame is asked for and it is
 // this stream's turn; beyond `unreadBytesMax` of them the socket is paused. Each line is parsed once.
-import { asBacktalkError, type BacktalkError } from '@backtalk/kit';
+import { asBacktalkError, isJsonObject, type BacktalkError } from '@backtalk/kit';
 import type { EngineFrame } from '../engine-client.js';
 import { engineErrors } from '../errors.js';
 import type { CallSink, EngineCall, ResponseHeaders } from '../transport/engine-call.js';
@@ -19,6 +19,8 @@ interface Waiter {
   readonly resolve: (result: IteratorResult<EngineFrame, undefined>) => void;
   readonly reject: (error: Error) => void;
 }
+
+const lineEnd = Buffer.from('\n');
 
 export class FrameStream implements CallSink, AsyncIterableIterator<EngineFrame, undefined> {
   call: EngineCall | undefined;
@@ -77,8 +79,11 @@ export class FrameStream implements CallSink, AsyncIterableIterator<EngineFrame,
   }
 
   end(): void {
-    // Whether the answer is complete stands in what came last.
+    // Whether the answer is complete stands in what came last, which may lack its line's end.
+    this.unread.push(lineEnd);
     this.read();
+    // Vllm and SGLang say `[DONE]` after the last of all frames; of others a finish reason and an orderly end are enough.
+    if (this.finished && this.context.dialect === 'openai') this.ended = true;
     if (this.refused !== undefined) this.fail(refusalOf(this.refused, this.context));
     else if (!this.ended) this.fail(engineErrors.streamBroken({ why: 'it ended without a final frame' }));
     this.askTurn();
@@ -146,7 +151,7 @@ export class FrameStream implements CallSink, AsyncIterableIterator<EngineFrame,
       return;
     }
     const raw = parseChat(data);
-    if (raw.error !== undefined) throw refusalInStream(raw.error, this.context);
+    if (isJsonObject(raw.error)) throw refusalInStream(raw.error, this.context);
     const frame = frameOf(raw);
     if (frame.finishReason !== undefined) this.finished = true;
     this.frames.push(frame);

@@ -23,7 +23,7 @@ import { type EngineAddress, EngineConnections, type Reply } from '../transport/
 import { captureOf, parseChat, parseJson } from './chat-wire.js';
 import { completionBody, completionChoices } from './completions.js';
 import { FrameStream } from './frame-stream.js';
-import { type CallContext, refusalOf } from './refusals.js';
+import { type CallContext, refusalInStream, refusalOf } from './refusals.js';
 
 const modelList = z.object({
   data: z.array(
@@ -47,7 +47,10 @@ export class OpenAiClient implements EngineClient {
 
   async chat(request: EngineChatRequest, options: CallOptions): Promise<EngineAnswer> {
     const body = this.chatBody(request, false);
-    const raw = parseChat((await this.post('/v1/chat/completions', body, request.model, options)).text);
+    const path = '/v1/chat/completions';
+    const raw = parseChat((await this.post(path, body, request.model, options)).text);
+    // Some hosts refuse with status 200, as in a stream.
+    if (isJsonObject(raw.error)) throw refusalInStream(raw.error, this.context(path, request.model));
     return { raw, capture: captureOf(raw) };
   }
 

@@ -1,0 +1,29 @@
+import { describe, expect, it } from 'vitest';
+import { isSideRequest } from './messages.js';
+
+const isSide = (text: string, declared = '') =>
+  isSideRequest(declared, [{ role: 'user', texts: [text], toolCallId: '', toolName: '', toolCalls: [] }]);
+
+describe('what a client asks for itself', () => {
+  it.each([
+    'Create a summary of the conversation above:',
+    'Extend the summary by taking into account the new messages above:',
+    'Your task is to create a detailed summary of the conversation so far, paying close attention to the requests.',
+    'Provide a detailed prompt for continuing our conversation above. Focus on what is next.',
+    'Generate a concise, 3-5 word title for this chat.',
+    '### Task:\nGenerate a concise title with an emoji summarizing the chat history.',
+    'Please create a short title for our conversation',
+  ])('a client asks for itself: %s', (text) => expect(isSide(text)).toBe(true));
+
+  it.each([
+    'Please generate a title for the chat widget on my page.',
+    'Write a short title for the discussion section of my paper.',
+    'Write a summary of this article in three sentences.',
+    'Create a summary of the messages that my colleague sent me.',
+    'Summarize the conversation between Romeo and Juliet in act two.',
+  ])('a person asks: %s', (text) => expect(isSide(text)).toBe(false));
+
+  it('what a header says decides', () => {
+    expect([isSide('Why?', 'title'), isSide('Generate a title for this chat.', 'main')]).toEqual([true, false]);
+  });
+});
