@@ -5,7 +5,7 @@
 
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { checkDisk, checkNode, checkPlatform, findPython, freeBytesFirstStart } from './setup/preflight.mjs';
@@ -101,6 +101,19 @@ const handedOver = [
 const extras = ['scoring', 'development', 'tinker', 'vllm'];
 const switches = ['yes', 'dry-run', 'json', 'compose'];
 
+/** Options that name a file or a folder. */
+const paths = new Set(['data', 'restore', 'teacher', 'judge-key-file', 'engine-key-file', 'model']);
+/** npm runs a script in the folder of its package, and says where it was asked to. */
+const askedIn =
+  (process.env.npm_package_json === join(root, 'package.json') ? process.env.INIT_CWD : undefined) ?? process.cwd();
+
+/** A path is meant from where it was typed; a model may be one of the hub's. */
+function asMeant(name, value) {
+  const there = resolve(askedIn, value);
+  if (!paths.has(name) || (name === 'teacher' && value === 'none')) return value;
+  return name === 'model' && !existsSync(there) ? value : there;
+}
+
 function readCommandLine() {
   const text = { type: 'string' };
   const { values, positionals } = parseArgs({
@@ -131,7 +144,7 @@ async function main() {
   const isBuilt = existsSync(join(root, 'deploy', 'dist', 'main.js'));
   if (verb !== 'reset' || !isBuilt) await setUp(values.with ?? [], { skipBuild: values['without-build'] === true });
   if (verb === 'setup') return;
-  const passed = handedOver.flatMap((name) => (values[name] === undefined ? [] : [`--${name}`, values[name]]));
+  const passed = handedOver.flatMap((name) => (values[name] === undefined ? [] : [`--${name}`, asMeant(name, values[name])]));
   handOver([verb, ...passed, ...switches.filter((name) => values[name] === true).map((name) => `--${name}`)]);
 }
 

@@ -1,6 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { inheritedEnvironment } from '@backtalk/kit';
+import { TemporaryDirectory } from '@backtalk/kit/testing';
 import { describe, expect, it } from 'vitest';
 import { readOptions } from './options.js';
 
@@ -42,5 +44,19 @@ describe('the start command', () => {
     [['start', 'over'], "There is no 'start over': use start, reset or setup (--help).\n"],
   ])('refuses %j in one line, before anything is installed', (args, line) => {
     expect(run(...args)).toMatchObject({ status: 2, stdout: '', stderr: line });
+  });
+
+  it('takes a path from where it was typed, and resets without installing anything', () => {
+    const elsewhere = new TemporaryDirectory('start');
+    const env = { PATH: inheritedEnvironment()['PATH'] ?? '' };
+    const reset = [startFile, 'reset', '--data', 'state'];
+    const { stdout } = spawnSync(process.execPath, reset, {
+      cwd: elsewhere.path,
+      env,
+      encoding: 'utf8',
+      timeout: 20_000,
+    });
+    expect(stdout).toBe(`Nothing to forget: ${elsewhere.join('state')} does not exist.\n`);
+    elsewhere.remove();
   });
 });

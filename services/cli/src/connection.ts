@@ -2,6 +2,7 @@
 // the environment, for a cluster.
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import {
   baseFiles,
   blobSettings,
@@ -91,13 +92,22 @@ function installationAt(namedFolder: string | undefined, usualFolder: string): C
         wire: wireSecurity(cluster),
       };
   }
-  const file = join(resolve(namedFolder ?? usualFolder), 'connection.json');
+  const file = join(namedFolder === undefined ? folderHere(usualFolder) : resolve(namedFolder), 'connection.json');
   if (!existsSync(file)) throw cliErrors.notRunning({ where: `${file} is not there` });
   const { blobStore, cliToPublisher, ...found } = schema.parse(JSON.parse(readFileSync(file, 'utf8')));
   const { engineKeyFile: key } = found;
   const connection = key === undefined ? found : { ...found, engineKey: keyIn(key) };
   const wire = { tokens: { cliToPublisher } };
   return { ...connection, wire, blobs: readConfig(blobSettings, { [blobSettings.blobStore.variable]: blobStore }) };
+}
+
+/** Of the checkout that this is part of, where commands are asked in a folder of it, or elsewhere, that has none. */
+const ofCheckout = fileURLToPath(new URL('../../../.backtalk', import.meta.url));
+
+function folderHere(usualFolder: string): string {
+  const usual = resolve(usualFolder);
+  const isThere = existsSync(join(usual, 'connection.json'));
+  return isThere || usual !== resolve('.backtalk') || !existsSync(ofCheckout) ? usual : ofCheckout;
 }
 
 /** None where the file cannot be read: what asks the engine is then refused by it, and `doctor` says so. */

@@ -130,9 +130,8 @@ async function look(): Promise<number> {
     trouble.hidden ||= !isOfAction;
     return everyMs;
   } catch (thrown) {
-    if (thrown instanceof TooOften) return tooOftenMs;
     if (!isOfAction) say(thrown);
-    return everyMs;
+    return thrown instanceof TooOften ? tooOftenMs : everyMs;
   }
 }
 
