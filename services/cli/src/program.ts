@@ -191,7 +191,7 @@ function addLessons({ program, run }: Shell): void {
     .action((id: string, flags: LessonFlags) => run((context) => showLesson(context, id, flags)));
   lessons
     .command('add <words...>')
-    .description('give a lesson in so many words; it is learned at once')
+    .description('give a lesson in so many words; on the laptop it is learned at once')
     .option(...whose)
     .action((words: string[], flags: LessonFlags) => run((context) => addLesson(context, words, flags)));
   lessons
