@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { lstatSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { FactPublisher } from '@backtalk/kit';
 import { startNats, TemporaryDirectory, type TestNats } from '@backtalk/kit/testing';
 import { BatchClosed } from '@backtalk/proto/facts';
@@ -29,6 +29,13 @@ it('an export takes the place of an earlier one when it is whole', async () => {
   expect(await exported('batches.jsonl')).toMatchObject({ status: 0 });
   expect(readFileSync(directory.join('batches.jsonl'), 'utf8')).toContain('"fact":"batchClosed"');
   expect(readdirSync(directory.path)).toEqual(['batches.jsonl']);
+});
+
+it('an export through a link is written where that leads to', async () => {
+  symlinkSync('batches.jsonl', directory.join('link.jsonl'));
+  expect(await exported('link.jsonl')).toMatchObject({ status: 0 });
+  expect(readFileSync(directory.join('batches.jsonl'), 'utf8')).toContain('"fact":"batchClosed"');
+  expect(lstatSync(directory.join('link.jsonl')).isSymbolicLink()).toBe(true);
 });
 
 it('an export that cannot be read leaves the earlier one as it was', async () => {

@@ -1,7 +1,8 @@
 // `export`: turns, judgements or batches as JSON lines, on standard output or into a file.
 import { once } from 'node:events';
-import { statSync } from 'node:fs';
+import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { FactReader, TurnLog, type BlobStore, type Broker, type StoredFact } from '@backtalk/kit';
 import {
@@ -49,18 +50,29 @@ function body(fact: StoredFact<Exported>): unknown {
 
 /** For its owner alone. Written beside it and put in its place when it is whole: what was there stays until then. */
 async function writeWhole(path: string, lines: AsyncIterable<string>): Promise<void> {
-  // A device or a pipe has nothing that could be kept.
-  const isFile = statSync(path, { throwIfNoEntry: false })?.isFile() ?? true;
-  const beside = isFile ? `${path}.part` : path;
+  const place = existsSync(path) ? realpathSync(path) : resolve(path);
+  const beside = mayBeReplaced(place) ? `${place}.${process.pid}.part` : place;
   try {
     const file = await open(beside, 'w', 0o600);
-    if (isFile) await file.chmod(0o600);
+    if (beside !== place) await file.chmod(0o600);
     await pipeline(lines, file.createWriteStream());
-    if (isFile) await rename(beside, path);
+    if (beside !== place) await rename(beside, place);
   } catch (error) {
-    if (isFile) await rm(beside, { force: true });
+    if (beside !== place) await rm(beside, { force: true });
     // A failed write does not say of which file.
     throw error instanceof Error ? Object.assign(error, { path }) : error;
+  }
+}
+
+/** A device, a pipe and what a process holds open have nothing that could be kept, and in some folders nothing new may be made. */
+function mayBeReplaced(place: string): boolean {
+  if (/^\/(?:dev|proc)\//.test(place) || statSync(place, { throwIfNoEntry: false })?.isFile() === false) return false;
+  try {
+    accessSync(dirname(place), constants.W_OK);
+    return true;
+  } catch {
+    // Written in place.
+    return false;
   }
 }
 

@@ -1,7 +1,7 @@
 // `forget`: a person leaves the installation. What the trainer holds of them leaves the ledger, their turns are deleted, the newest version
 // from before they were named answers again, and what the versions since were and answered is deleted too. What other people taught those
 // versions is learned again, by the same steps without them. Each step may be repeated: stopped anywhere, the same command goes on.
-import { closeSync, ftruncateSync, openSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, ftruncateSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { asBacktalkError, deadLetters, type BacktalkError, deleteFacts, dropPayload, systemClock } from '@backtalk/kit';
 import { confirm } from '../confirm.js';
@@ -82,13 +82,13 @@ export async function forget(context: CommandContext, user: string, flags: Forge
       const at = new Date(systemClock.now()).toISOString();
       const receipt = { forgotten: { tenant, user }, at, ...done, stays: whatStays(at, keys) };
       const value = signed(receipt, key);
-      fillReceipt(paper, `${JSON.stringify(value, null, 2)}\n`, output);
-      output.value({ done: true, file: paper.file, ...value });
+      const isWritten = fillReceipt(paper, `${JSON.stringify(value, null, 2)}\n`, output);
+      output.value({ done: true, file: isWritten ? paper.file : '', ...value });
       for (const line of receiptLines(receipt)) output.line(line);
-      output.line(`Receipt: ${paper.file} (npx backtalk receipt ${paper.file} checks it)`);
-    } catch (error) {
-      rmSync(paper.file, { force: true });
-      throw error;
+      if (isWritten) output.line(`Receipt: ${paper.file} (npx backtalk receipt ${paper.file} checks it)`);
+      else process.exitCode = 1;
+    } finally {
+      rmSync(partOf(paper.file), { force: true });
     }
   });
 }
@@ -193,28 +193,38 @@ function whatStays(at: string, keys: readonly string[]): string[] {
   ];
 }
 
-function openReceipt(
-  { data }: Connection,
-  wanted: string | undefined,
-): { readonly file: string; readonly handle: number } {
+interface Paper {
+  readonly file: string;
+  readonly handle: number;
+}
+
+/** Where a receipt lies until it is whole. One that was left there by a command that was ended is of no use. */
+const partOf = (file: string) => `${file}.part`;
+
+function openReceipt({ data }: Connection, wanted: string | undefined): Paper {
   const name = `forgotten-${new Date(systemClock.now()).toISOString().replace(/[^0-9]/g, '')}.json`;
   const file = wanted ?? join(data ?? '.', name);
   try {
-    return { file, handle: openSync(file, 'wx', 0o600) };
+    closeSync(openSync(file, 'wx', 0o600));
+    rmSync(file);
+    return { file, handle: openSync(partOf(file), 'w', 0o600) };
   } catch (error) {
     throw cliErrors.badArgument({ name: '--receipt', value: file, wanted: 'a new file that can be written' }, error);
   }
 }
 
 /** What could not be written is printed: it cannot be had again. */
-function fillReceipt({ handle }: { readonly handle: number }, text: string, output: Output): void {
+function fillReceipt({ file, handle }: Paper, text: string, output: Output): boolean {
   try {
     ftruncateSync(handle, Buffer.byteLength(text));
     writeSync(handle, text, 0);
     closeSync(handle);
+    renameSync(partOf(file), file);
+    return true;
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     output.complain(`The receipt could not be written (${why}). It is:\n${text}`);
+    return false;
   }
 }
 

@@ -13,6 +13,8 @@ describe('what a client asks for itself', () => {
     'Generate a concise, 3-5 word title for this chat.',
     '### Task:\nGenerate a concise title with an emoji summarizing the chat history.',
     'Please create a short title for our conversation',
+    'Create a concise title for the conversation between the user and the assistant.',
+    'Generate a short title for this conversation and reply with only the title.',
   ])('a client asks for itself: %s', (text) => expect(isSide(text)).toBe(true));
 
   it.each([

@@ -50,7 +50,7 @@ const sideTypes: ReadonlySet<string> = new Set(['side', 'title', 'heartbeat', 'm
 const askedCharactersMax = 8_192;
 
 const sidePatterns: readonly RegExp[] = [
-  /\b(?:generate|create|write|suggest)\b[^.\n]{1,40}\b(?:concise |short |brief ){0,3}title\b[^.\n]{1,60}\b(?:conversation|chat|session|discussion)\b(?=\s*(?:[^\s\w]|$|history|above|below|so far|based|using|that|in|with))/i,
+  /\b(?:generate|create|write|suggest)\b[^.\n]{1,40}\b(?:concise |short |brief ){0,3}title\b[^.\n]{1,60}\b(?:conversation|chat|session|discussion)\b(?!\s+(?:app|bot|button|feature|page|room|section|widget|window)\b)/i,
   /^\s*read heartbeat\.md\b/i,
   /^\s*pre-compaction memory flush\b/i,
   /\bsummari[sz]e (?:the|this|our) (?:conversation|chat) (?:so far|history)\b/i,

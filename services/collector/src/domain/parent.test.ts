@@ -34,6 +34,9 @@ describe('findParent', () => {
     // A window that has moved on has the same question before the answer; one of before knows none.
     expect(examples(['q1', 'q2'])).toBe('t1');
     expect(examples([])).toBe('t1');
+    // A window that has moved on, of questions that are wrapped anew each time.
+    const third = candidate('t1', { earlierAnswers: ['a', 'yes'], question: 'q1' });
+    expect(findParent(request('t2', ['yes', 'no'], ['wrapped', 'q2']), by({ no: [third] }))?.turn).toBe('t1');
     const went = { ...asked, earlierAnswers: ['yes'] };
     expect(findParent(request('t2', ['yes', 'no'], ['wrapped', 'q2']), by({ no: [candidate('t1', went)] }))?.turn).toBe(
       't1',

@@ -110,12 +110,16 @@ export function linkTo(turn: string, parent: string, answerIndex: number, contin
 }
 
 /**
- * Whether equal words stand in the request for another answer, as examples do that come with each request: they follow another question, and
- * fewer answers than the candidate's own request had. A window that has moved on has the same question, and one that was wrapped anew has as many answers.
+ * Whether equal words stand in the request as an example: at the same place in the candidate's own request, after another question than the
+ * candidate was asked. In a conversation another answer stood there before, whatever window of it is sent and however its questions are wrapped.
  */
-function isElsewhere({ question, earlierAnswers }: Candidate, asked: string, answersBefore: number): boolean {
-  const isKnown = question !== '' && asked !== '';
-  return isKnown && question !== asked && earlierAnswers.length > answersBefore;
+function isExample(
+  { question, earlierAnswers, session }: Candidate,
+  { answerKeys, sessions }: Asking,
+  asked: { readonly question: string; readonly index: number },
+): boolean {
+  const isOther = question !== '' && asked.question !== '' && question !== asked.question;
+  return isOther && earlierAnswers[asked.index] === answerKeys[asked.index] && !sessions.includes(session);
 }
 
 /**
@@ -135,7 +139,7 @@ export function findParent(
     const earlier = answerKeys.slice(0, index);
     const question = questionKeys.at(index - answerKeys.length - 1) ?? '';
     const [first, ...others] = candidatesOf(answerKeys[index] ?? '')
-      .filter((candidate) => candidate.turn !== turn && !isElsewhere(candidate, question, earlier.length))
+      .filter((candidate) => candidate.turn !== turn && !isExample(candidate, asking, { question, index }))
       .map((candidate) => ({ candidate, nearness: nearness(candidate, asking, { question, earlier }) }));
     if (first === undefined) continue;
     const { candidate } = others.reduce(nearest, first);

@@ -55,6 +55,14 @@ describe('readChatRequest', () => {
     const own = { ...body, chat_template_kwargs: { budget: 5 } };
     const templateOf = (given: unknown) => Buffer.from(readChatRequest(given, rules).templateArguments).toString();
     expect([body, own].map(templateOf)).toEqual(['{"enable_thinking":false}', '{"budget":5}']);
+    // Each service writes them otherwise.
+    const unclear = [
+      { thinking: true },
+      { thinking: { budget_tokens: 1_024 } },
+      { reasoning: 'low' },
+      { enable_thinking: 'no' },
+    ];
+    for (const one of unclear) expect(templateOf({ model: 'm', messages, ...one })).toBe('');
   });
 
   it('the person is named by either field, and what a function gave may be nothing', () => {

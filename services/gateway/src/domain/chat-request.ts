@@ -187,9 +187,10 @@ const schema = z.object({
     .array(z.unknown(), 'it must be a list')
     .refine((all) => all.every((one) => one === 'text'), unsupported('answers are text here'))
     .nullish(),
-  enable_thinking: flag,
-  thinking: z.looseObject({ type: z.string() }, 'it must be an object with a type').nullish(),
-  reasoning: z.looseObject({ effort: z.string().nullish() }, 'it must be an object').nullish(),
+  // Of services that each write them otherwise: what is not understood switches nothing.
+  enable_thinking: z.unknown().optional(),
+  thinking: z.unknown().optional(),
+  reasoning: z.unknown().optional(),
   tools: z.array(z.unknown(), 'it must be a list').nullish(),
   messages: z.array(message, 'it must be a list').min(1, 'it must hold at least one message'),
 });
@@ -232,11 +233,11 @@ export function readChatRequest(body: unknown, { messagesMax, temperature }: Rea
 }
 
 /** What services whose models think call the switch that templates know as `enable_thinking`. */
-function thinkingOf({ enable_thinking, thinking, reasoning }: z.infer<typeof schema>): boolean | undefined {
-  if (typeof enable_thinking === 'boolean') return enable_thinking;
-  if (thinking?.type === 'disabled') return false;
-  if (thinking?.type === 'enabled') return true;
-  return reasoning?.effort === 'none' ? false : undefined;
+function thinkingOf({ enable_thinking: flagged, thinking, reasoning }: z.infer<typeof schema>): boolean | undefined {
+  if (typeof flagged === 'boolean') return flagged;
+  const type = isJsonObject(thinking) ? thinking['type'] : undefined;
+  if (type === 'disabled' || type === 'enabled') return type === 'enabled';
+  return isJsonObject(reasoning) && reasoning['effort'] === 'none' ? false : undefined;
 }
 
 const nothing = new Uint8Array(0);

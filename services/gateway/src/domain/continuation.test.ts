@@ -36,6 +36,8 @@ describe('likelyParent', () => {
     const known = { no: [turn('first', ['yes', 'no'], 'q1')] };
     expect(parent(['yes', 'no'], known, ['example', 'q2'])).toBeUndefined();
     expect(parent(['yes', 'no'], known, ['q1', 'q2'])).toBe('first');
+    const window = { no: [turn('third', ['a', 'yes'], 'q1')] };
+    expect(parent(['yes', 'no'], window, ['wrapped', 'q2'])).toBe('third');
   });
 
   it('finds no parent when no answer is known, or there is none', () => {

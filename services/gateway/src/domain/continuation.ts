@@ -58,10 +58,12 @@ export function likelyParent(
     const at = answerKeys.lastIndexOf(key);
     const before = answerKeys.slice(0, at);
     const question = questionKeys.at(at - answerKeys.length - 1) ?? '';
-    // Examples that come with each request hold the words of an answer, after another question and fewer answers.
-    const isElsewhere = ({ question: asked, earlier }: RememberedTurn) =>
-      question !== '' && asked !== '' && asked !== question && earlier.length > before.length;
-    const candidates = (remembered[index] ?? []).filter((candidate) => !isElsewhere(candidate));
+    // Examples that come with each request stood in the turn's own, too, at the same place, which is not known of long ones.
+    const isExample = ({ question: asked, earlier, session: of }: RememberedTurn) => {
+      const isOther = question !== '' && asked !== '' && asked !== question && of !== session;
+      return isOther && (earlier.length < earlierKeysMax ? earlier[at] === key : earlier.includes(key));
+    };
+    const candidates = (remembered[index] ?? []).filter((candidate) => !isExample(candidate));
     if (candidates.length === 0) continue;
     const nearness = (candidate: RememberedTurn): number =>
       4 * more * Number(candidate.session === session) +

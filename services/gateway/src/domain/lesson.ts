@@ -181,8 +181,7 @@ const emptyLesson: Omit<Lesson, 'id' | 'text' | 'scopeTenant' | 'scopeUser' | 's
   cases: [],
   measures: [],
   steps: 0,
-  steppedIn: 0,
-  stepsBefore: 0,
+  stepped: [],
   cameBack: false,
   waitsFor: '',
 };

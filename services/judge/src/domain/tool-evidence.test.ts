@@ -20,6 +20,9 @@ describe('evidence in tool results', () => {
 
   it('a code is a status only beside what says what went wrong', () => {
     expect(verdicts('{"country": "Mexico", "code": 484}')).toEqual([]);
+    expect(verdicts('{"error": null, "country": "Mexico", "code": 484}')).toEqual([['tool_error', 1, 'error']]);
+    expect(verdicts('{"code": 404, "detail": "blue mug"}')).toEqual([]);
+    expect(verdicts('{"code": 500, "msg": "boom"}')).toEqual([['http_status', -1, '500']]);
     expect(verdicts('{"code": 404, "message": "No such page."}')).toEqual([['http_status', -1, '404']]);
   });
 

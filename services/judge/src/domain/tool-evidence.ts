@@ -53,7 +53,7 @@ function jsonObject(text: string): Map<string, unknown> | undefined {
 
 function fromFields(fields: ReadonlyMap<string, unknown>): EvidenceVote[] {
   const code = numberIn(fields, ['exit_code', 'exitCode', 'exit_status', 'exitStatus', 'returncode', 'return_code']);
-  const said = complaints.some((name) => fields.has(name)) ? ['code'] : [];
+  const said = codeGoesWith.some((name) => isSet(fields.get(name))) ? ['code'] : [];
   const status = numberIn(fields, ['status', 'status_code', 'statusCode', 'http_status', 'httpStatus', ...said]);
   const listNames = ['results', 'rows', 'hits', 'items', 'matches', 'data'];
   const lists = listNames.map((name) => fields.get(name)).filter((value) => Array.isArray(value));
@@ -82,7 +82,8 @@ function httpEvidence(status: number): EvidenceVote {
 }
 
 /** Beside one of these `code` is a status; alone it may be a country's, a product's or a currency's. */
-const complaints = ['error', 'errors', 'message', 'reason', 'detail'];
+const codeGoesWith = ['error', 'errors', 'message', 'msg'];
+const complaints = [...codeGoesWith, 'reason', 'detail'];
 const errorNames = ['error', 'errors', 'isError', 'is_error', 'exception'];
 const unsetValues: readonly unknown[] = [null, undefined, false, '', 0];
 const unsetWords = /^(?:none|null|nil|false|no|0|n\/a|no errors?)$/i;

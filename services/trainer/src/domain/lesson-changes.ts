@@ -94,7 +94,7 @@ function added(
     coveredBy: '',
     cases: [],
     measures: [],
-    ...noSteps,
+    ...noSteps(),
     cameBack: false,
     waitsFor: '',
   };

@@ -173,10 +173,19 @@ describe('a correction that returns', () => {
     const measures = [
       { batch: 3, turns: 4, chance: -9, told: 9, own: -9, steps: 8, questions: 0, hidden: false, askedAgain: [] },
     ];
-    const shape = { text: 'Use tables for numbers.', state: STATE_UNTEACHABLE, measures, steps: 8 };
-    const other = wish({ text: 'Always use tables for numbers.', stands: true });
+    const wordings = Array.from({ length: 16 }, (_, at) => `Use tables for numbers, ${at} times.`);
+    const shape = {
+      text: 'Always use tables for numbers, please.',
+      state: STATE_UNTEACHABLE,
+      measures,
+      steps: 8,
+      wordings,
+    };
+    const other = wish({ text: 'Use tables for numbers.', stands: true });
     const again = onlyLesson(heard([lesson(shape)], [other]));
-    expect(again).toMatchObject({ state: STATE_ACTIVE, measures: [], steps: 0, sinceBatch: 7 });
+    expect(again).toMatchObject({ state: STATE_ACTIVE, text: other.text, measures: [], steps: 0, sinceBatch: 7 });
+    const given = onlyLesson(heard([{ ...again, state: STATE_UNTEACHABLE }], [{ ...other, turn: 'later' }]));
+    expect(given.state).toBe(STATE_UNTEACHABLE);
     expect(onlyLesson(heard([lesson(shape)], [{ ...other, stands: false }])).state).toBe(STATE_UNTEACHABLE);
   });
 

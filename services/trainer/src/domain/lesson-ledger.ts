@@ -79,7 +79,7 @@ function firstHeard({ turn, tenant, user, session, text }: Wish, scope: LessonSc
     coveredBy: '',
     cases: [{ turn, tenant, user }],
     measures: [],
-    ...noSteps,
+    ...noSteps(),
     cameBack: false,
     waitsFor: '',
   };
@@ -106,7 +106,8 @@ function heardAgain(ledger: readonly Lesson[], home: Lesson, wish: Wish, change:
       // Other words may be obeyed where these were not.
       const isKnown = home.text === wish.text || home.wordings.includes(wish.text);
       if (!wish.stands || isKnown) return replaced(ledger, lesson);
-      return takenUp(ledger, anew(lesson), change, { said: wish.text });
+      const tried = [...home.wordings, home.text].filter((wording) => wording !== wish.text).slice(-wordingsMax);
+      return takenUp(ledger, anew({ ...lesson, text: wish.text, wordings: tried }), change);
     }
     default:
       return replaced(ledger, lesson);
@@ -114,9 +115,9 @@ function heardAgain(ledger: readonly Lesson[], home: Lesson, wish: Wish, change:
 }
 
 /** Of a lesson that is learned from the beginning. */
-export const noSteps = { steps: 0, steppedIn: 0, stepsBefore: 0 } as const;
+export const noSteps = (): Pick<Lesson, 'steps' | 'stepped'> => ({ steps: 0, stepped: [] });
 
-const anew = (lesson: Lesson): Lesson => ({ ...lesson, measures: [], ...noSteps });
+const anew = (lesson: Lesson): Lesson => ({ ...lesson, measures: [], ...noSteps() });
 
 /** Of a wish that ended: it begins where every wish begins. */
 function heardAnew(lesson: Lesson, wish: Wish, batch: number): Lesson {

@@ -81,12 +81,8 @@ export function afterStep(
     const isSame = then.get(lesson.id) === `${lesson.sinceBatch} ${lesson.text}`;
     const isTaught = taught.has(lesson.coveredBy || lesson.id) && isSame;
     if (!isTaught) return lesson;
-    return {
-      ...lesson,
-      steps: lesson.steps + recipe.optimizerSteps,
-      steppedIn: batch.number,
-      stepsBefore: lesson.steps,
-    };
+    const stepped = [...lesson.stepped, { batch: batch.number, before: lesson.steps }].slice(-steppedMax);
+    return { ...lesson, steps: lesson.steps + recipe.optimizerSteps, stepped };
   });
 }
 
@@ -233,23 +229,25 @@ export function afterVersions(lessons: readonly Lesson[], line: VersionsSince, b
     const lastSound = before.measures.findLastIndex((measure) => !line.isUndone(measure.batch));
     const measures = before.measures.slice(0, lastSound + 1);
     const isAsBefore = measures.length === before.measures.length;
-    const lesson = isAsBefore ? withoutUndoneStep(before, line) : { ...before, measures, ...stepsOf(measures) };
+    const lesson = isAsBefore ? withoutUndoneSteps(before, line) : { ...before, measures, ...stepsOf(measures) };
     const { state, sinceBatch } = lesson;
     const isDecided = state === Lesson_State.STATE_LEARNED || state === Lesson_State.STATE_UNTEACHABLE;
     const isForgotten = isDecided && line.isUndone(sinceBatch);
     const isDue = state === Lesson_State.STATE_UNTEACHABLE && line.versionsAfter(sinceBatch) >= lookAgainVersions;
     if (!isForgotten && !isDue) return lesson;
-    return { ...lesson, state: Lesson_State.STATE_ACTIVE, measures: [], ...noSteps, sinceBatch: batch };
+    return { ...lesson, state: Lesson_State.STATE_ACTIVE, measures: [], ...noSteps(), sinceBatch: batch };
   });
 }
 
-function stepsOf(measures: readonly LessonMeasure[]): Pick<Lesson, keyof typeof noSteps> {
-  return { ...noSteps, steps: measures.at(-1)?.steps ?? 0 };
+function stepsOf(measures: readonly LessonMeasure[]): ReturnType<typeof noSteps> {
+  return { ...noSteps(), steps: measures.at(-1)?.steps ?? 0 };
 }
 
-/** Of a version that was burned before it was measured. */
-function withoutUndoneStep(lesson: Lesson, line: VersionsSince): Lesson {
-  const { steppedIn, stepsBefore } = lesson;
-  const isUndone = steppedIn !== 0 && line.isUndone(steppedIn);
-  return isUndone ? { ...lesson, ...noSteps, steps: stepsBefore } : lesson;
+const steppedMax = 8;
+
+/** Of versions that were burned before they were measured; they are undone from the newest back. */
+function withoutUndoneSteps(lesson: Lesson, line: VersionsSince): Lesson {
+  const first = lesson.stepped.findIndex(({ batch }) => line.isUndone(batch));
+  if (first < 0) return lesson;
+  return { ...lesson, steps: lesson.stepped[first]?.before ?? 0, stepped: lesson.stepped.slice(0, first) };
 }

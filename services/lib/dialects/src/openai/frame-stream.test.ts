@@ -54,6 +54,16 @@ it('an answer is whole where its end had come before the connection broke, thoug
   expect(await given()).toBe('end');
 });
 
+it('an answer that ends within a line is broken, and no reply that makes no sense', async () => {
+  stream.data(word('a'));
+  stream.data(Buffer.from('data: {"choi'));
+  stream.end();
+  expect((await stream.next()).value?.content).toBe('a');
+  expect(await given()).toBe('-');
+  turns[0]?.();
+  expect(await given()).toBe('engine_stream_broken');
+});
+
 it.each([
   ['openai', 'end'],
   ['vllm', 'engine_stream_broken'],

@@ -80,8 +80,10 @@ export class FrameStream implements CallSink, AsyncIterableIterator<EngineFrame,
 
   end(): void {
     // Whether the answer is complete stands in what came last, which may lack its line's end.
-    this.unread.push(lineEnd);
     this.read();
+    this.lines.feed(lineEnd, (data) => {
+      if (data === '[DONE]' && this.finished) this.ended = true;
+    });
     // Vllm and SGLang say `[DONE]` after the last of all frames; of others a finish reason and an orderly end are enough.
     if (this.finished && this.context.dialect === 'openai') this.ended = true;
     if (this.refused !== undefined) this.fail(refusalOf(this.refused, this.context));
