@@ -131,6 +131,10 @@ function readCommandLine() {
     throw new SetupRefusal(`There is no '${positionals.join(' ')}': use start, reset or setup (--help).`);
   const unknown = values.with?.find((extra) => !extras.includes(extra));
   if (unknown !== undefined) throw new SetupRefusal(`--with '${unknown}' is not one of ${extras.join(', ')}.`);
+  // The supervisor reads it once everything is installed, which is late to hear of a slip.
+  const port = Number(values.port ?? 30_000);
+  if (!Number.isInteger(port) || port < 1_024 || port > 65_535)
+    throw new SetupRefusal(`--port '${values.port}' is not a port from 1024 to 65535.`);
   return { verb, values };
 }
 
@@ -144,7 +148,9 @@ async function main() {
   const isBuilt = existsSync(join(root, 'deploy', 'dist', 'main.js'));
   if (verb !== 'reset' || !isBuilt) await setUp(values.with ?? [], { skipBuild: values['without-build'] === true });
   if (verb === 'setup') return;
-  const passed = handedOver.flatMap((name) => (values[name] === undefined ? [] : [`--${name}`, asMeant(name, values[name])]));
+  const passed = handedOver.flatMap((name) =>
+    values[name] === undefined ? [] : [`--${name}`, asMeant(name, values[name])],
+  );
   handOver([verb, ...passed, ...switches.filter((name) => values[name] === true).map((name) => `--${name}`)]);
 }
 

@@ -41,6 +41,8 @@ describe('the start command', () => {
     [['--port'], "Option '--port <value>' argument missing: npm start -- --help lists what there is.\n"],
     [['begin'], "There is no 'begin': use start, reset or setup (--help).\n"],
     [['setup', '--with', 'vlm'], "--with 'vlm' is not one of scoring, development, tinker, vllm.\n"],
+    [['--port', '80'], "--port '80' is not a port from 1024 to 65535.\n"],
+    [['--port', 'web'], "--port 'web' is not a port from 1024 to 65535.\n"],
     [['start', 'over'], "There is no 'start over': use start, reset or setup (--help).\n"],
   ])('refuses %j in one line, before anything is installed', (args, line) => {
     expect(run(...args)).toMatchObject({ status: 2, stdout: '', stderr: line });

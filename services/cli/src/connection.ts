@@ -11,6 +11,7 @@ import {
   isBacktalkError,
   openBlobStore,
   readConfig,
+  systemClock,
   wireSecurity,
   type BlobConfig,
   type BlobStore,
@@ -127,11 +128,21 @@ export async function withBroker<T>(
   return withBrokerAlone(connection, async (broker) => use(broker, await openBlobStore(connection.blobs, broker)));
 }
 
+interface BrokerWaits {
+  readonly connectTimeoutMs?: number;
+  /** For a broker that goes away in the middle. */
+  readonly awayMaxMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** A restart takes seconds. */
+const awayMaxUsualMs = 30_000;
+
 /** For commands that touch no blob. */
 export async function withBrokerAlone<T>(
   connection: Pick<Connection, 'natsUrl' | 'natsUser' | 'natsPassword' | 'wire'>,
   use: (broker: Broker) => Promise<T>,
-  { connectTimeoutMs = 3_000, signal }: { readonly connectTimeoutMs?: number; readonly signal?: AbortSignal } = {},
+  { connectTimeoutMs = 3_000, awayMaxMs = awayMaxUsualMs, signal }: BrokerWaits = {},
 ): Promise<T> {
   const broker = await connectBroker({
     url: connection.natsUrl,
@@ -146,9 +157,33 @@ export async function withBrokerAlone<T>(
     if (isBacktalkError(error, 'broker_refused') || signal?.aborted === true) throw error;
     throw cliErrors.unreachable({ what: 'The broker', url: connection.natsUrl }, error);
   });
+  const away = watchAway(broker, awayMaxMs);
   try {
-    return await use(broker);
+    const gone = away.gone.then(() => {
+      throw cliErrors.unreachable({ what: 'The broker', url: connection.natsUrl });
+    });
+    return await Promise.race([use(broker), gone]);
   } finally {
+    away.stop();
     await broker.close();
   }
+}
+
+/** What reads the log waits for a broker that is away, without an end: a person does not. `gone` resolves after so long. */
+function watchAway(broker: Broker, awayMaxMs: number): { readonly gone: Promise<void>; readonly stop: () => void } {
+  let cancel = (): void => undefined;
+  let off = (): void => undefined;
+  const gone = new Promise<void>((resolve) => {
+    off = broker.onStatus((status) => {
+      cancel();
+      if (status !== 'up') cancel = systemClock.timer(awayMaxMs, resolve);
+    });
+  });
+  return {
+    gone,
+    stop: () => {
+      off();
+      cancel();
+    },
+  };
 }
