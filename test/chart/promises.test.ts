@@ -193,6 +193,15 @@ describe('a stop', () => {
   );
 });
 
+it('a loader keeps a version that has left for longer than any answer may last', () => {
+  const [serving] = podsOf(render({ gateway: { answerSeconds: 1200 } })).filter(
+    ({ component }) => component === 'engine-serving',
+  );
+  const variables = serving?.spec.containers.flatMap(({ env = [] }) => env) ?? [];
+  const grace = variables.find(({ name }) => name === 'BACKTALK_RETIRE_GRACE');
+  expect(Number(grace?.value?.replace(/s$/, ''))).toBeGreaterThan(1200);
+});
+
 describe('autoscalers', () => {
   const window = z.looseObject({ stabilizationWindowSeconds: z.number() });
   const behavior = z.looseObject({ scaleUp: window, scaleDown: window });

@@ -64,6 +64,7 @@ volumeMounts:
   "BACKTALK_ENGINE_DIALECT" .pool.engine
   "BACKTALK_ENGINE_POOLS" (include "backtalk.poolsOf" .)
   "BACKTALK_ADAPTER_DIR" "/adapters"
+  "BACKTALK_RETIRE_GRACE" (printf "%ds" (int (add .root.Values.gateway.answerSeconds 300)))
   "BACKTALK_GRPC_ADDRESS" (printf "%s:30025" (include "backtalk.anyAddress" .root))
   "BACKTALK_GRPC_ADVERTISED" (printf "%s:30025" (include "backtalk.ownAddress" .root)) }}
 {{- $mounts := list (dict "name" "adapters" "mountPath" "/adapters") }}

@@ -78,8 +78,9 @@ export const loaderSettings = {
     min: 100,
   }),
   retireGraceMs: setting.durationMs('BACKTALK_RETIRE_GRACE', {
-    description: 'How long a version stays loaded after it left the load set, if it is not retired sooner.',
-    default: '5m',
+    description:
+      'How long a version stays loaded after it left the load set, if it is not retired sooner: as long as the longest answer, since loaders do not know who reads one.',
+    default: '15m',
     min: 0,
   }),
 };

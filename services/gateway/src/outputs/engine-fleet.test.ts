@@ -40,6 +40,19 @@ it('an answer goes on to its end on a replica that left, however long ago', asyn
   await Promise.all([other.stop(), left.stop(), fleet.stop()]);
 });
 
+it('another engine at the same address is spoken to as what it is', async () => {
+  const events = createEvents(createLogger({ service: 'gateway', level: 'silent' }), new Metrics('gateway'));
+  const leases = await watchLeases(around.loader, 'loader');
+  const fleet = new EngineFleet({ leases, apiKey: '', clock: new FakeClock(), events });
+  const replica = { url: 'http://127.0.0.1:9', dialect: 'vllm', baseModel: 'base', maxContext: 1 };
+  const first = fleet.client(replica);
+  expect(fleet.client({ ...replica })).toBe(first);
+  const second = fleet.client({ ...replica, dialect: 'sglang' });
+  expect(second).not.toBe(first);
+  expect(fleet.client({ ...replica, dialect: 'sglang', baseModel: 'other' })).not.toBe(second);
+  await fleet.stop();
+});
+
 it('a gateway sends neither prompt nor key to an engine that a loader leases where engines may not be', async () => {
   const elsewhere = await startLeasedEngine(around, 'engine-3');
   const started = await startGateway(around, { BACKTALK_ENGINE_HOSTS: '10.0.0.1' });

@@ -24,7 +24,8 @@ interface Seen {
 const graceMs = 30_000;
 
 export class EngineFleet {
-  private readonly clients = new Map<string, EngineClient>();
+  /** By address, for what was found there: another engine may have taken its place. */
+  private readonly clients = new Map<string, { readonly client: EngineClient; readonly what: string }>();
   private seen = new Map<string, Seen>();
 
   constructor(private readonly options: EngineFleetOptions) {}
@@ -36,7 +37,7 @@ export class EngineFleet {
 
   async stop(): Promise<void> {
     this.options.leases.stop();
-    await Promise.all([...this.clients.values()].map((client) => client.close()));
+    await Promise.all([...this.clients.values()].map(({ client }) => client.close()));
   }
 
   /** Those to choose from for a version: living ones, or else those whose leases have just vanished. */
@@ -61,12 +62,19 @@ export class EngineFleet {
     return this.seen.get(url)?.engine.capabilities ?? [];
   }
 
-  client({ url, dialect }: Replica): EngineClient {
+  client({ url, dialect, baseModel }: Replica): EngineClient {
+    const what = `${dialect} ${baseModel}`;
     const known = this.clients.get(url);
-    if (known !== undefined) return known;
+    if (known?.what === what) return known.client;
+    if (known !== undefined) this.letGo(known.client);
     const client = createEngineClient({ url, dialect: dialectNamed(dialect), apiKey: this.options.apiKey });
-    this.clients.set(url, client);
+    this.clients.set(url, { client, what });
     return client;
+  }
+
+  /** An answer in flight may be longer than any wait here: it goes on to its end. */
+  private letGo(client: EngineClient): void {
+    client.leave().catch((error: unknown) => this.options.events.watchFailed('engines', asBacktalkError(error)));
   }
 
   private look(): void {
@@ -80,10 +88,9 @@ export class EngineFleet {
     for (const [url, seen] of next) {
       if (seen.goneAtMs === undefined || this.isInGrace(seen)) continue;
       next.delete(url);
-      const client = this.clients.get(url);
+      const known = this.clients.get(url);
       this.clients.delete(url);
-      // An answer in flight may be longer than the grace: it goes on to its end.
-      client?.leave().catch((error: unknown) => this.options.events.watchFailed('engines', asBacktalkError(error)));
+      if (known !== undefined) this.letGo(known.client);
     }
     this.seen = next;
     this.options.events.enginesSeen(this.living().filter((engine) => engine.ready).length);

@@ -28,6 +28,8 @@ const healthDeadlineMs = 3_000;
 const misfitChecks = 6;
 /** A busy engine may miss one check; one that is gone refuses the connection at once, and misses the next as well. */
 const missesMax = 2;
+/** Rounds after which an engine that cannot be looked at counts as looked at, as it is. */
+const looksMax = 3;
 
 export class EngineKeeper {
   private readonly stopping = new AbortController();
@@ -43,7 +45,7 @@ export class EngineKeeper {
   private wake: () => void = () => undefined;
   private running: Promise<void> | undefined;
   private hasLooked: () => void = () => undefined;
-  /** Resolves when the first round is over, however it ended. */
+  /** Resolves when a first round came to its end, or some had not. */
   readonly looked = new Promise<void>((resolve) => {
     this.hasLooked = resolve;
   });
@@ -83,9 +85,9 @@ export class EngineKeeper {
 
   private async run(): Promise<void> {
     const { signal } = this.stopping;
-    while (!signal.aborted) {
+    for (let rounds = 1; !signal.aborted; rounds += 1) {
       try {
-        await this.round();
+        if (await this.round()) this.hasLooked();
       } catch (thrown) {
         if (!signal.aborted) {
           const error = asBacktalkError(thrown);
@@ -93,7 +95,7 @@ export class EngineKeeper {
           if (error.retry === 'stop') this.parts.fail(error);
         }
       }
-      this.hasLooked();
+      if (signal.aborted || rounds >= looksMax) this.hasLooked();
       if (signal.aborted) return;
       await new Promise<void>((resolve) => {
         const cancel = this.parts.clock.timer(this.config.engineCheckMs, resolve);
@@ -105,10 +107,11 @@ export class EngineKeeper {
     }
   }
 
-  private async round(): Promise<void> {
+  /** Whether it found out how the engine is. */
+  private async round(): Promise<boolean> {
     const { engine, adapters, state, events } = this.parts;
     const { policies } = this.config;
-    if (!(await this.isUp())) return;
+    if (!(await this.isUp())) return false;
     if (this.capabilities === undefined) {
       // Also warms the engine up: its first answer with logprobs may take half a minute.
       state.change({ reason: 'the engine is being probed' });
@@ -122,7 +125,7 @@ export class EngineKeeper {
       this.misfit = await this.lookAgain(this.capabilities);
       if (this.misfit !== '') {
         state.change({ ready: false, reason: this.misfit });
-        return;
+        return true;
       }
       if (this.config.engineDialect !== 'openai') {
         const lost = await adapters.compare((name) => isVersionOf(policies, name), {
@@ -138,6 +141,7 @@ export class EngineKeeper {
       await this.reconcile(this.capabilities.baseModel);
     }
     state.change({ ready: true, reason: '' });
+    return true;
   }
 
   private async isUp(): Promise<boolean> {
@@ -172,7 +176,7 @@ export class EngineKeeper {
   }
 
   private async reconcile(baseModel: string): Promise<void> {
-    const { adapters, clock, fail } = this.parts;
+    const { adapters, clock, events, fail } = this.parts;
     const { unwantedSince } = this;
     const wanted = [...this.wanted.values()].flat();
     const isKnown = (version: string) => this.wanted.has(policyOf(version));
@@ -195,7 +199,12 @@ export class EngineKeeper {
         if (error.retry === 'stop') fail(error);
       }
     }
-    for (const version of plan.unload) await adapters.retire(version);
+    for (const version of plan.unload) {
+      // It is tried again in the next round, and the others are unloaded all the same.
+      await adapters
+        .retire(version, () => !this.mayRetire(version))
+        .catch((error: unknown) => events.unloadFailed(version, asBacktalkError(error)));
+    }
   }
 
   private calling() {

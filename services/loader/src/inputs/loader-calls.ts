@@ -34,8 +34,9 @@ export function loaderCalls(
       const seen = fencesSeen.get(policy) ?? 0;
       if (fence !== 0 && fence < seen) throw loaderErrors.fencePassed({ fence, seen });
       fencesSeen.set(policy, Math.max(seen, fence));
-      if (!keeper.mayRetire(version)) throw loaderErrors.versionWanted({ version });
-      return { already: !(await adapters.retire(version)) };
+      const isWanted = () => !keeper.mayRetire(version);
+      if (isWanted()) throw loaderErrors.versionWanted({ version });
+      return { already: !(await adapters.retire(version, isWanted)) };
     },
     async *watch(_request, { signal }): AsyncGenerator<WatchResponse> {
       for await (const engine of state.watch(signal)) yield { engine };

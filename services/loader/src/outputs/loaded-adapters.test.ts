@@ -73,6 +73,18 @@ describe('what an earlier loader left on the engine', () => {
   });
 });
 
+it('a version that is wanted again when its turn to be taken off comes stays', async () => {
+  const adapters = await lifeOfLoader();
+  await adapters.prepare(await wantedVersion(), engine.baseModel);
+  let isWanted = false;
+  const turn = adapters.prepare(await wantedVersion(), engine.baseModel);
+  const retired = adapters.retire(version, () => isWanted);
+  isWanted = true;
+  await turn;
+  await expect(retired).rejects.toMatchObject({ code: 'weights_version_wanted' });
+  expect([engine.adapters.names, adapters.versions]).toEqual([[version], [version]]);
+});
+
 describe('folders on the engine’s disk', () => {
   it('none is left of a version that the engine refuses, or that it has lost', async () => {
     const adapters = await lifeOfLoader();

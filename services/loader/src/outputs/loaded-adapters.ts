@@ -60,15 +60,25 @@ export class LoadedAdapters {
     });
   }
 
-  /** True when the engine held it. */
-  retire(version: string): Promise<boolean> {
+  /**
+   * True when the engine held it. Its turn may come minutes later, behind a load.
+   * @param isWanted by then it stays, and `version_wanted` is thrown
+   */
+  retire(version: string, isWanted: () => boolean = () => false): Promise<boolean> {
     return this.inTurn(async () => {
       if (!this.digests.has(version) && !this.found.includes(version)) return false;
-      await this.unload(version);
+      if (isWanted()) throw loaderErrors.versionWanted({ version });
+      // First no gateway is told of it any more.
       this.digests.delete(version);
-      this.found = this.found.filter((name) => name !== version);
-      await this.files.removeAll(version);
       this.onChange(this.versions);
+      this.found = this.found.filter((name) => name !== version);
+      try {
+        await this.unload(version);
+      } catch (thrown) {
+        this.found = [...this.found, version];
+        throw thrown;
+      }
+      await this.files.removeAll(version);
       this.options.events.retired(version);
       return true;
     });

@@ -112,8 +112,16 @@ async function startParts() {
     looked.then();
   });
   const parts = { policy, chain, loaders, gateways, routing, events, clock: systemClock, assertLeading };
-  return { chain, routes, routing, looked, retirement: new Retirement(parts, 60_000) };
+  return { chain, loaders, routes, routing, looked, retirement: new Retirement(parts, 60_000) };
 }
+
+it('a version that a rollback makes ready is not taken off meanwhile', async () => {
+  const { loaders, retirement } = await startParts();
+  await loaders.keeping('backtalk-v1', () => retirement.sweep());
+  expect(retired).toEqual([]);
+  await retirement.sweep();
+  expect(retired).toMatchObject([{ version: 'backtalk-v1' }]);
+});
 
 describe('a publisher that leads no more', () => {
   it('retires nothing that it decided while it led', async () => {

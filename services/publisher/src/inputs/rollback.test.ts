@@ -7,7 +7,7 @@ import type { ReleaseParts } from './swap.js';
 
 /** A policy whose third version answers, and what was done to it. */
 function policyOf(engines: readonly { readonly pools: readonly string[]; readonly versions: readonly string[] }[]) {
-  const done: string[] = [];
+  const [done, kept]: [string[], string[]] = [[], []];
   let [state, sequence] = [emptyState('p'), 0];
   const append = (_: object, fact: Partial<WeightsStaged>) => {
     state = fold(state, { sequence: (sequence += 1), message: WeightsStaged.fromPartial(fact) });
@@ -28,12 +28,16 @@ function policyOf(engines: readonly { readonly pools: readonly string[]; readonl
     loaders: {
       ready: () => engines.map((engine, at) => ({ instance: String(at), engine: { ...engine, ready: true } })),
       prepare: () => Promise.resolve({ ready: [], failed: [{ code: 'weights_missing' }] }),
+      keeping: async (version: string, work: () => Promise<void>) => {
+        await work();
+        kept.push(`${version} until ${done.at(-1)}`);
+      },
     },
     routing: { route: () => Promise.resolve() },
     events: { rolledBack: () => undefined },
     clock: new FakeClock(),
   } as unknown as ReleaseParts;
-  return { parts, done };
+  return { parts, done, kept };
 }
 
 const evaluating = { pools: ['evaluation'], versions: ['p-v0', 'p-v1', 'p-v2'] };
@@ -48,7 +52,8 @@ it.each([
 });
 
 it('a rollback to a version that one engine holds which serves burns the one that answers', async () => {
-  const { parts, done } = policyOf([evaluating, { pools: ['serving'], versions: ['p-v0', 'p-v1', 'p-v2'] }]);
+  const { parts, done, kept } = policyOf([evaluating, { pools: ['serving'], versions: ['p-v0', 'p-v1', 'p-v2'] }]);
   expect(await rollBackFrom(parts, 'p-v2', 'test')).toMatchObject({ to: 'p-v1', burned: ['p-v2'] });
   expect(done).toEqual(['p-v2 STAGE_BURNED']);
+  expect(kept).toEqual(['p-v1 until p-v2 STAGE_BURNED']);
 });

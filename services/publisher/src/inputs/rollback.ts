@@ -81,15 +81,17 @@ async function stepBackFrom(parts: ReleaseParts, from: string, why: string, { to
     if (target.kind === 'nothing') throw publisherErrors.nothingToRollBack({ stable: target.stable });
     if (target.kind === 'unknown') throw publisherErrors.neverAnswered({ version: wanted });
     const { to, burns } = target;
-    await makeReady(parts, to);
     try {
-      for (const version of burns) {
-        const { state } = chain;
-        const manifestDigest = state.digests.get(version) ?? '';
-        const stage = WeightsStaged_Stage.STAGE_BURNED;
-        await chain.append(state, { version, stage, manifestDigest, previous: to, why, undone });
-        burned.unshift(version);
-      }
+      await parts.loaders.keeping(to, async () => {
+        await makeReady(parts, to);
+        for (const version of burns) {
+          const { state } = chain;
+          const manifestDigest = state.digests.get(version) ?? '';
+          const stage = WeightsStaged_Stage.STAGE_BURNED;
+          await chain.append(state, { version, stage, manifestDigest, previous: to, why, undone });
+          burned.unshift(version);
+        }
+      });
       return { to, burned };
     } catch (error) {
       // The chain moved in between: what the call means is found anew.

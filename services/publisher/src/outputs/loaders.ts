@@ -33,6 +33,7 @@ const leasedWithinMs = 2_000;
 
 export class Loaders {
   private readonly peers: Peers<typeof LoaderServiceDefinition>;
+  private readonly kept = new Set<string>();
 
   constructor(
     private readonly leases: LeaseView,
@@ -104,14 +105,26 @@ export class Loaders {
     return holding();
   }
 
+  /** Meanwhile no loader is told to take the version off: it is about to answer again, and no load set names it yet. */
+  async keeping<T>(version: string, work: () => Promise<T>): Promise<T> {
+    const isFirst = !this.kept.has(version);
+    this.kept.add(version);
+    try {
+      return await work();
+    } finally {
+      if (isFirst) this.kept.delete(version);
+    }
+  }
+
   /** A loader that cannot be asked unloads by itself, some time after the version has left the load set. */
   async retire(loaders: readonly LeasedEngine[], version: string, fence: number): Promise<void> {
+    if (this.kept.has(version)) return;
     const request = { policy: this.policy, version, fence };
     await Promise.all(
       loaders.map(async ({ address, instance }) => {
         try {
-          await this.peers.at(address).retire(request, { deadlineMs: retireDeadlineMs });
-          this.events.versionRetired(instance, version);
+          const { already } = await this.peers.at(address).retire(request, { deadlineMs: retireDeadlineMs });
+          if (!already) this.events.versionRetired(instance, version);
         } catch (error) {
           this.events.retireFailed(instance, version, asBacktalkError(error));
         }
