@@ -1,6 +1,7 @@
 // What a start serves, trains and judges with: what its flags say, or else what the last start was told. In: the options and the
 // data folder. Out: engine, device, base model and judge, each looked at and printed with its reasons; what does not fit is refused
 // in one line. Starts nothing.
+import { existsSync } from 'node:fs';
 import { freemem } from 'node:os';
 import { basename } from 'node:path';
 import { baseFilesIn, inheritedEnvironment, type Room } from '@backtalk/kit';
@@ -73,7 +74,13 @@ export async function chosenModels(choosing: Choosing): Promise<ChosenModels> {
 /** Without a plan for cards: what answers may be here or elsewhere. */
 async function chosenHere(choosing: Choosing): Promise<ChosenModels> {
   const { root, options, data, terminal } = choosing;
-  const policies = options.policies ?? lastPolicies(data);
+  const before = lastPolicies(data);
+  const policies = options.policies ?? before;
+  const left = existsSync(data.connection) ? before.filter((name) => !policies.includes(name)) : [];
+  if (left.length > 0)
+    terminal.warn(
+      `${left.join(', ')} served before and is not named: what it learned stays (--policies ${left.join(',')})`,
+    );
   const engine = await engineChoice(options.engine, lastEngine(data), root, choosing.signal);
   const device = await trainingDevice(options.device ?? deviceIn(inheritedEnvironment()), lastDevice(data), () =>
     askTorch(root),

@@ -41,6 +41,8 @@ export function dataFolderAt(path: string): DataFolder {
 }
 
 export function openDataFolder(path: string): DataFolder {
+  // Nothing can be made there, and Node tries without an end.
+  if (/^\/(?:proc|sys)\//.test(path)) throw deployErrors.noFolderThere({ folder: path });
   const data = dataFolderAt(path);
   for (const name of Object.values(folders)) mkdirSync(join(path, name), { recursive: true, mode: 0o700 });
   return data;

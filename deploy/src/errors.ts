@@ -25,6 +25,11 @@ export const deployErrors = defineErrors('deploy', {
     retry: 'never',
     message: (p: { option: string; value: string; wanted: string }) => `--${p.option} '${p.value}' is not ${p.wanted}.`,
   },
+  noFolderThere: {
+    code: 'no_folder_there',
+    retry: 'never',
+    message: (p: { folder: string }) => `--data ${p.folder} is no place for a folder: name one on a disk.`,
+  },
   noDataFolder: {
     code: 'no_data_folder',
     retry: 'never',

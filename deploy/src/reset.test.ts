@@ -39,6 +39,16 @@ it('a reset takes what a start made that ended before it had secrets', async () 
   expect(existsSync(folder)).toBe(false);
 });
 
+it('a reset leaves what lay in the folder before, and takes all that is Backtalk’s', async () => {
+  const folder = directory.join('shared');
+  openDataFolder(folder);
+  loadSecrets(folder);
+  for (const name of ['thesis.txt', 'forgotten-2026.json', 'receipt-key.pem', 'secrets.json.new'])
+    writeFileSync(join(folder, name), 'x');
+  await reset(folder, '--yes');
+  expect(readdirSync(folder)).toEqual(['thesis.txt']);
+});
+
 it('a reset deletes nothing without a word, and then all of it', async () => {
   const folder = directory.join('data');
   openDataFolder(folder);

@@ -1,6 +1,6 @@
 // Forgets everything: asks first, and not at all while Backtalk runs.
 import { existsSync, readdirSync, rmSync } from 'node:fs';
-import { basename } from 'node:path';
+import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { folderBytes } from '@backtalk/kit';
 import { dataFolderAt, lockDataFolder, type DataFolder } from './data-folder.js';
@@ -29,8 +29,13 @@ export async function resetMachine(options: Options, terminal: Terminal): Promis
   }
   await endSurvivors(data.processes);
   // Secrets go too, so every keyed hash of the next start is another one.
-  rmSync(options.data, { recursive: true, force: true });
-  terminal.line(`${options.data} is empty: the next start begins from the base model.`);
+  const own = namesOf(data);
+  const foreign = readdirSync(data.path).filter((name) => !isOwn(name, own));
+  for (const name of readdirSync(data.path))
+    if (!foreign.includes(name)) rmSync(join(data.path, name), { recursive: true, force: true });
+  if (foreign.length === 0) rmSync(data.path, { recursive: true, force: true });
+  else terminal.line(`Left in ${options.data}, since no start made it: ${foreign.join(', ')}`);
+  terminal.line('Everything is forgotten: the next start begins from the base model.');
 }
 
 async function confirm(question: string): Promise<boolean> {
@@ -49,7 +54,16 @@ async function confirm(question: string): Promise<boolean> {
 /** A start made it, as far as it came: there are secrets, or nothing but what starts make. */
 function isOurs({ path, ...within }: DataFolder): boolean {
   if (existsSync(within.secrets)) return true;
-  const own = new Set(['lock', ...Object.values(within).map((place) => basename(place))]);
+  const own = namesOf({ path, ...within });
   const isBegun = existsSync(within.nats) && existsSync(within.valkey);
-  return isBegun && readdirSync(path).every((name) => own.has(name) || name.startsWith('lock.'));
+  return isBegun && readdirSync(path).every((name) => isOwn(name, own));
+}
+
+function namesOf({ path: _path, ...within }: DataFolder): ReadonlySet<string> {
+  return new Set(['lock', 'receipt-key.pem', ...Object.values(within).map((place) => basename(place))]);
+}
+
+/** What a write leaves that was cut off, a lock in the making, and receipts, too. */
+function isOwn(name: string, own: ReadonlySet<string>): boolean {
+  return own.has(name.replace(/\.(?:new|part|1)$/, '')) || /^(?:lock\.|forgotten-\d+\.json)/.test(name);
 }

@@ -79,6 +79,9 @@ export async function answerOf(
 
 /** What the official client throws, as an error of ours; anything else as it is. */
 export function endpointError(error: unknown, url: string): unknown {
+  // The connection was lost in the middle of an answer: that is said by what reads it.
+  if (error instanceof TypeError && error.message === 'terminated')
+    return cliErrors.brokenOff({ why: 'the connection to the gateway was lost. Say it again.' }, error);
   if (error instanceof OpenAI.APIUserAbortError || !(error instanceof OpenAI.APIError)) return error;
   if (error instanceof OpenAI.APIConnectionError) return cliErrors.unreachable({ what: 'The gateway', url }, error);
   const { status, message: why, headers: given } = error as InstanceType<typeof OpenAI.APIError>;

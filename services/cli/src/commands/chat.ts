@@ -126,7 +126,9 @@ class Talk {
   /** What is refused may be said otherwise, or later: the talk goes on. */
   private complain(error: unknown): void {
     const { output } = this.context;
-    if (!isBacktalkError(error, 'refused') && !isBacktalkError(error, 'answer_broken_off')) throw error;
+    const mayPass = ['refused', 'answer_broken_off', 'unreachable'].find((code) => isBacktalkError(error, code));
+    if (!isBacktalkError(error) || mayPass === undefined) throw error;
+    if (error.code === 'answer_broken_off') output.line('');
     output.value({ error: { code: error.code, message: error.message } });
     output.complain(error.message);
     process.exitCode = exitStatusOf(error.code);

@@ -59,8 +59,9 @@ async function writeWhole(path: string, lines: AsyncIterable<string>): Promise<v
     if (beside !== place) await rename(beside, place);
   } catch (error) {
     if (beside !== place) await rm(beside, { force: true });
-    // A failed write does not say of which file.
-    throw error instanceof Error ? Object.assign(error, { path }) : error;
+    // A failed write does not say of which file, and what is missing is the folder.
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+    throw error instanceof Error ? Object.assign(error, { path: isMissing ? dirname(place) : path }) : error;
   }
 }
 
