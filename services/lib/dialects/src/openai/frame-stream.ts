@@ -84,7 +84,7 @@ export class FrameStream implements CallSink, AsyncIterableIterator<EngineFrame,
     this.lines.feed(lineEnd, (data) => {
       if (data === '[DONE]' && this.finished) this.ended = true;
     });
-    // Vllm and SGLang say `[DONE]` after the last of all frames; of others a finish reason and an orderly end are enough.
+    // vLLM and SGLang say `[DONE]` after the last of all frames; of others a finish reason and an orderly end are enough.
     if (this.finished && this.context.dialect === 'openai') this.ended = true;
     if (this.refused !== undefined) this.fail(refusalOf(this.refused, this.context));
     else if (!this.ended) this.fail(engineErrors.streamBroken({ why: 'it ended without a final frame' }));
