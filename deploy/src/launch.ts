@@ -187,14 +187,19 @@ async function prepareBroker(options: LaunchOptions, { passwords }: Secrets): Pr
   });
 }
 
-async function asAdmin(ports: Ports, password: string, use: (broker: Broker) => Promise<void>): Promise<void> {
-  const broker = await connectBroker({
+/** Of this machine, as its administrator. */
+export function adminConnection(ports: Ports, password: string): Promise<Broker> {
+  return connectBroker({
     url: `nats://127.0.0.1:${String(ports.nats)}`,
     user: 'admin',
     password,
     name: 'deploy',
     logger: createLogger({ service: 'deploy', level: 'silent' }),
   });
+}
+
+async function asAdmin(ports: Ports, password: string, use: (broker: Broker) => Promise<void>): Promise<void> {
+  const broker = await adminConnection(ports, password);
   try {
     await use(broker);
   } finally {

@@ -1,17 +1,18 @@
 // The life of one machine, as a person sees it: checks, the start, the words that tell a newcomer what to do, the way down.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { inheritedEnvironment, shellQuoted } from '@backtalk/kit';
+import { inheritedEnvironment, shellQuoted, type Broker } from '@backtalk/kit';
 import { chosenModels, type ChosenModels } from './chosen-models.js';
 import { loopbackHosts, openTo } from './endpoint-key.js';
 import { lockDataFolder, openDataFolder, type DataFolder } from './data-folder.js';
 import { isElsewhere, reasonOfEngine } from './engine-choice.js';
 import { deployErrors } from './errors.js';
 import { reasonOfJudge } from './judge-model.js';
-import { launch, reportRoom } from './launch.js';
+import { adminConnection, launch, reportRoom } from './launch.js';
 import type { Options } from './options.js';
 import { endpointUrl, portsFrom, refuseForeignHost, type Ports } from './ports.js';
 import { endSurvivors } from './process-record.js';
+import { tellServed } from './served-versions.js';
 import { SizeWatch } from './size-watch.js';
 import type { Terminal } from './terminal.js';
 
@@ -96,18 +97,22 @@ export async function startMachine(root: string, options: Options, terminal: Ter
   process.once('exit', () => {
     supervisor.killAll();
   });
+  let told: Broker | undefined;
   try {
     // Asked to stop during the checks, it starts nothing.
     const first = stopping.signal.aborted ? 'stop' : await Promise.race([up(), stopped]);
     if (first !== 'stop') {
       sizeWatch.start();
       welcome(terminal, { ports, host, data, models, root });
+      told = await adminConnection(ports, secrets.passwords.admin);
+      await tellServed(told, terminal);
       await stopped;
     }
     terminal.line('');
     terminal.step('stopping');
   } finally {
     await sizeWatch.stop();
+    await told?.close();
     await supervisor.stop();
     release();
   }
