@@ -14,7 +14,7 @@ it('a version that comes to answer is said once, and what answered before is not
   let shown = '';
   const output = new PassThrough();
   output.on('data', (text: Buffer) => (shown += text.toString()));
-  await tellServed(await nats.connect('admin'), createTerminal(output));
+  const tellNoMore = await tellServed(() => nats.connect('admin'), createTerminal(output));
   await put('ada', 'ada-v3');
   await put('ben', 'ben-v0');
   await put('ben', 'ben-v1');
@@ -24,5 +24,8 @@ it('a version that comes to answer is said once, and what answered before is not
   expect(lines.map((line) => line.slice(line.indexOf(' s  ') + 4))).toEqual(
     ['ben-v1', 'ada-v4'].map((version) => `${version} answers: npx backtalk versions ${version}`),
   );
+  await tellNoMore();
   await nats.stop();
+  await tellServed(() => Promise.reject(new TypeError('no broker')), createTerminal(output));
+  expect(shown).toContain('which version answers is not said here');
 });

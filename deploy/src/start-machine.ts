@@ -1,7 +1,7 @@
 // The life of one machine, as a person sees it: checks, the start, the words that tell a newcomer what to do, the way down.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { inheritedEnvironment, shellQuoted, type Broker } from '@backtalk/kit';
+import { inheritedEnvironment, shellQuoted } from '@backtalk/kit';
 import { chosenModels, type ChosenModels } from './chosen-models.js';
 import { loopbackHosts, openTo } from './endpoint-key.js';
 import { lockDataFolder, openDataFolder, type DataFolder } from './data-folder.js';
@@ -97,22 +97,21 @@ export async function startMachine(root: string, options: Options, terminal: Ter
   process.once('exit', () => {
     supervisor.killAll();
   });
-  let told: Broker | undefined;
+  let tellNoMore = (): Promise<void> => Promise.resolve();
   try {
     // Asked to stop during the checks, it starts nothing.
     const first = stopping.signal.aborted ? 'stop' : await Promise.race([up(), stopped]);
     if (first !== 'stop') {
       sizeWatch.start();
       welcome(terminal, { ports, host, data, models, root });
-      told = await adminConnection(ports, secrets.passwords.admin);
-      await tellServed(told, terminal);
+      tellNoMore = await tellServed(() => adminConnection(ports, secrets.passwords.admin), terminal);
       await stopped;
     }
     terminal.line('');
     terminal.step('stopping');
   } finally {
     await sizeWatch.stop();
-    await told?.close();
+    await tellNoMore();
     await supervisor.stop();
     release();
   }
