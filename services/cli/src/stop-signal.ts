@@ -1,7 +1,8 @@
 // The signals that end a command. It imports nothing, so that they are heard before the commands are loaded: the first
 // process of a container has no default handling of SIGTERM. Ctrl-C is left to the command, which may have something to
-// put in order; pressed again a second later, it ends the process: npm passes on what the terminal sent to the process, too. SIGTERM comes from a supervisor, which waits for the end and then kills:
-// it is obeyed within a second, whatever the command does.
+// put in order; pressed again a second later, it ends the process. Sooner it may be the same one, which npm passes on
+// although the terminal has sent it to the process, too. SIGTERM comes from a supervisor, which waits for the end and
+// then kills: it is obeyed within a second, whatever the command does.
 
 /** For a command that listens to the signal: to close its connections. What is sent again sooner is the same wish. */
 const endsWithinMs = 1_000;
