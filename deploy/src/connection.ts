@@ -1,6 +1,6 @@
 // How commands find the running machine: addresses and the operator's credentials, in a file that only its owner reads.
 import { existsSync, readFileSync } from 'node:fs';
-import { baseFiles, type BaseFiles } from '@backtalk/kit';
+import { baseFiles, quantizations, type BaseFiles, type Quantization } from '@backtalk/kit';
 import type { BaseModel } from './base-model.js';
 import type { BoxPlan } from './box-plan.js';
 import { writePrivate, type DataFolder } from './data-folder.js';
@@ -40,6 +40,8 @@ export interface Connection {
   readonly device?: DeviceFlag;
   /** Folder of another model that teaches. */
   readonly teacher?: string;
+  /** Of the base model, where it is not whole. */
+  readonly quantization?: Quantization;
   readonly natsUrl: string;
   readonly natsUser: string;
   readonly natsPassword: string;
@@ -85,6 +87,7 @@ const toldIn = z.object({
   engineChoice: keptEngine.optional(),
   device: keptDevice.optional(),
   teacher: z.string().optional(),
+  quantization: z.enum(quantizations).optional(),
   baseFiles: baseFiles.optional(),
 });
 
@@ -107,6 +110,16 @@ export const lastDevice = (data: DataFolder) => told(data).device;
 /** Folder of the model that taught then; undefined where none was named. */
 export const lastTeacher = (data: DataFolder) => told(data).teacher;
 
+/** How the base model's numbers were held then. */
+export const lastQuantization = (data: DataFolder): Quantization => told(data).quantization ?? 'none';
+
+/** Versions are changes to what the base computes, and in 4 bits it computes something else. */
+export function refuseOtherQuantization(data: DataFolder, quantization: Quantization): void {
+  const found = lastQuantization(data);
+  if (!existsSync(data.connection) || found === quantization) return;
+  throw deployErrors.otherQuantization({ folder: data.path, found, quantization });
+}
+
 /** The base model's weights of then. */
 export const lastBaseFiles = (data: DataFolder) => told(data).baseFiles;
 
@@ -123,6 +136,7 @@ interface Started {
   readonly box?: BoxPlan | undefined;
   readonly device?: Pick<TrainingDevice, 'said'> | undefined;
   readonly teacher?: string | undefined;
+  readonly quantization?: Quantization | undefined;
   readonly dataCapBytes?: number;
   readonly baseFiles?: BaseFiles | undefined;
 }
@@ -148,6 +162,7 @@ export function writeConnection(started: Started): void {
     judge,
     device,
     teacher,
+    quantization = 'none',
     dataCapBytes,
     baseFiles: files,
   } = started;
@@ -165,6 +180,7 @@ export function writeConnection(started: Started): void {
     ...(judge === undefined ? {} : { judge: keptJudge.parse(judge) }),
     ...(device?.said === undefined ? {} : { device: device.said }),
     ...(teacher === undefined ? {} : { teacher }),
+    ...(quantization === 'none' ? {} : { quantization }),
     natsUrl: `nats://127.0.0.1:${String(ports.nats)}`,
     natsUser: 'cli',
     natsPassword: secrets.passwords.cli,

@@ -87,12 +87,16 @@ interface EngineOnCards {
   readonly adapts: boolean;
 }
 
+/** @param variable of the process that holds the base */
+export const quantizationIn = ({ quantization = 'none' }: Pick<Machine, 'quantization'>, variable: string) =>
+  quantization === 'none' ? {} : { [variable]: quantization };
+
 function vllmOf(machine: Machine, env: Machine['environment'], { engine, port, key, adapts }: EngineOnCards): Program {
   const { cards, share, contextTokens: lengthMax, model } = engine;
   const started = { model: model.folder, baseModel: model.name, port, lengthMax, split: cards.length, share };
   return {
     command: vllmOnCards(env),
-    args: vllmArgumentsOnCards({ ...started, ...adaptersOf(machine) }, adapts),
+    args: vllmArgumentsOnCards({ ...started, ...adaptersOf(machine), quantization: machine.quantization }, adapts),
     env: { ...env, ...vllmEnvironmentOnCards(key, cards, adapts) },
     readyWithinMs: vllmReadyWithinMs,
   };
@@ -116,6 +120,7 @@ function builtin(machine: Machine, env: Machine['environment']): Program {
       BACKTALK_ENGINE_MODEL_DIR: model,
       BACKTALK_ENGINE_MODEL_NAME: baseNameOf(machine),
       ...engineBounds(base),
+      ...quantizationIn(machine, 'BACKTALK_ENGINE_QUANTIZATION'),
       BACKTALK_ENGINE_KEY: secrets.engineKey,
       BACKTALK_ENGINE_JUDGE_KEY: secrets.judgeEngineKey,
       BACKTALK_ADAPTER_DIR: data.adapters,

@@ -53,6 +53,17 @@ export const deployErrors = defineErrors('deploy', {
     message: (p: { folder: string; base: string; model: string }) =>
       `The weights of ${p.base} in ${p.model} are not those that ${p.folder} has learned on: put them back, start with --data NEW, or forget what was learned with npm run reset.`,
   },
+  otherQuantization: {
+    code: 'other_quantization',
+    retry: 'never',
+    message: (p: { folder: string; found: string; quantization: string }) =>
+      `What ${p.folder} has learned belongs to a base with --quantization ${p.found}, and this start has ${p.quantization}: leave the option out, start with --data NEW, or forget what was learned with npm run reset.`,
+  },
+  quantizationRefused: {
+    code: 'quantization_refused',
+    retry: 'never',
+    message: (p: { why: string }) => `--quantization nf4 cannot be had: ${p.why}.`,
+  },
   modelRefused: {
     code: 'model_refused',
     retry: 'never',

@@ -13,11 +13,12 @@ import {
   natsConfig,
   restoreBackup,
   type Broker,
+  type Quantization,
 } from '@backtalk/kit';
 import { z } from 'zod';
 import type { BaseModel } from './base-model.js';
 import type { ProcessSpec } from './child.js';
-import { refuseOtherBase, writeConnection } from './connection.js';
+import { refuseOtherBase, refuseOtherQuantization, writeConnection } from './connection.js';
 import { writePrivate, type DataFolder } from './data-folder.js';
 import { isElsewhere, type EngineChoice } from './engine-choice.js';
 import { deployErrors } from './errors.js';
@@ -60,6 +61,8 @@ export interface LaunchOptions {
   readonly device?: TrainingDevice;
   /** Folder of another model that teaches. */
   readonly teacher?: string;
+  /** Of the base model's linear layers; none when left out. */
+  readonly quantization?: Quantization;
   /** The model that judges; left out: what the environment names, or words and tools' fields. */
   readonly judge?: JudgeModel;
   /** Folder of a backup that a new data folder starts from. */
@@ -85,6 +88,7 @@ const turnsShare = 0.4;
 
 export function launch(options: LaunchOptions): Launched {
   const { data, ports, host, terminal, policies = [policy], base, judge, engine, device, teacher } = options;
+  const { quantization = 'none' } = options;
   const adapt = options.adapt ?? ((spec: ProcessSpec) => spec);
   if (options.restore !== undefined) copyRestored(options.restore, data);
   const secrets = loadSecrets(data.path);
@@ -94,6 +98,7 @@ export function launch(options: LaunchOptions): Launched {
     secrets,
     up: async () => {
       refuseOtherBase(data, base?.name, options.baseFiles);
+      refuseOtherQuantization(data, quantization);
       const [busy] = await busyPorts(ports, host, !isElsewhere(engine), portsOnCards(ports, options.box));
       if (busy !== undefined) throw deployErrors.portBusy({ name: busy[0], port: busy[1], endpoint: ports.endpoint });
       const { nats: port, natsMonitor: monitorPort } = ports;
@@ -124,6 +129,7 @@ export function launch(options: LaunchOptions): Launched {
         box,
         device,
         teacher,
+        quantization,
         dataCapBytes,
         baseFiles,
       });
@@ -136,6 +142,7 @@ export function launch(options: LaunchOptions): Launched {
 export function machineOf(options: Omit<LaunchOptions, 'terminal' | 'dataCapBytes'>, secrets: Secrets): Machine {
   const { root, data, ports, host, base, answers, engine, box, votes, checkpoints, device, teacher, judge } = options;
   return {
+    quantization: options.quantization ?? 'none',
     root,
     data,
     ports,

@@ -1,5 +1,6 @@
 // What one machine is, to those who say how its processes run: where its state lies, what it serves and with what, and the few
 // words that all of them share. Starts nothing.
+import type { Quantization } from '@backtalk/kit';
 import type { BaseModel } from './base-model.js';
 import type { BoxPlan } from './box-plan.js';
 import type { ProcessWatch } from './child.js';
@@ -31,6 +32,8 @@ export interface Machine {
   readonly device?: TrainingDevice['device'] | undefined;
   /** Folder of another model that teaches. */
   readonly teacher?: string | undefined;
+  /** Of the base model's linear layers. */
+  readonly quantization?: Quantization | undefined;
   /** The model that judges, where flags named one. */
   readonly judge?: Pick<JudgeModel, 'url' | 'model' | 'key'> | undefined;
   /** Votes for each turn, where a launch variable says how many. */

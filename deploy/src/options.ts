@@ -1,7 +1,7 @@
 // Command-line options of the supervisor, checked: what is wrong is named with what is wanted.
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { versionParts } from '@backtalk/kit';
+import { quantizations, versionParts, type Quantization } from '@backtalk/kit';
 import { cardsOfFlag, type Card } from './box-cards.js';
 import { boxSaid, type BoxSaid } from './box-variables.js';
 import { engineApi, type EngineFlags } from './engine-choice.js';
@@ -33,6 +33,8 @@ export interface Options {
   readonly engine: EngineFlags;
   /** Where steps compute; undefined: as in the last start. */
   readonly device: DeviceFlag | undefined;
+  /** Of the base model's linear layers; undefined: as in the last start. */
+  readonly quantization: Quantization | undefined;
   /** Folder of a backup that a new data folder starts from. */
   readonly restore: string | undefined;
   /** What is asked of a machine with cards; undefined without `--profile gpu`. */
@@ -82,6 +84,7 @@ export function readOptions(
       engine: { type: 'string' },
       'engine-key-file': { type: 'string' },
       device: { type: 'string' },
+      quantization: { type: 'string' },
     },
   });
   const cap = values['data-cap'];
@@ -104,9 +107,17 @@ export function readOptions(
     judge: judgeFlags(values, root),
     engine: engineFlags(values, root),
     device: values.device === undefined ? undefined : deviceFlag(values.device),
+    quantization: quantizationFlag(values.quantization),
     restore: values.restore === undefined ? undefined : resolve(root, values.restore),
     box,
   };
+}
+
+function quantizationFlag(value: string | undefined): Quantization | undefined {
+  const said = quantizations.find((known) => known === value);
+  if (value !== undefined && said === undefined)
+    throw deployErrors.badOption({ option: 'quantization', value, wanted: 'none or nf4' });
+  return said;
 }
 
 const teacherFlag = (value: string | undefined, root: string) =>

@@ -13,6 +13,7 @@ import {
   gateOf,
   isTrainedElsewhere,
   presetOf,
+  quantizationIn,
   rankTrialOf,
   vllmReadyWithinMs,
 } from './engine-process.js';
@@ -122,6 +123,7 @@ function workers(machine: Machine, { BACKTALK_TINKER_KEY: key }: Machine['enviro
         BACKTALK_BASE_MODEL: baseNameOf(machine),
         ...(machine.teacher === undefined ? {} : { BACKTALK_TEACHER_MODEL_DIR: machine.teacher }),
         ...(key === undefined ? {} : { BACKTALK_TINKER_KEY: key }),
+        ...quantizationIn(machine, 'BACKTALK_QUANTIZATION'),
         ...deviceSettings(machine),
         ...(machine.box?.training === undefined || isTrainedElsewhere(environment)
           ? {}

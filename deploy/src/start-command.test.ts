@@ -20,6 +20,7 @@ const values: Readonly<Record<string, string>> = {
   '--judge-url': 'http://judge/v1',
   '--engine': 'vllm',
   '--device': 'auto',
+  '--quantization': 'nf4',
   '--profile': 'gpu',
   '--gpus': '8x80GB',
 };
@@ -40,7 +41,7 @@ describe('the start command', () => {
     [['--bogus'], "Unknown option '--bogus': npm start -- --help lists what there is.\n"],
     [['--port'], "Option '--port <value>' argument missing: npm start -- --help lists what there is.\n"],
     [['begin'], "There is no 'begin': use start, reset or setup (--help).\n"],
-    [['setup', '--with', 'vlm'], "--with 'vlm' is not one of scoring, development, tinker, vllm.\n"],
+    [['setup', '--with', 'vlm'], "--with 'vlm' is not one of scoring, development, tinker, quantization, vllm.\n"],
     [['--port', '80'], "--port '80' is not a port from 1024 to 65535.\n"],
     [['--port', 'web'], "--port 'web' is not a port from 1024 to 65535.\n"],
     [['start', 'over'], "There is no 'start over': use start, reset or setup (--help).\n"],

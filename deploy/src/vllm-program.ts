@@ -4,6 +4,7 @@
 import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import type { Quantization } from '@backtalk/kit';
 
 const venvOf = (root: string) => join(root, '.venv', 'engines', 'vllm-0.32');
 
@@ -51,6 +52,7 @@ export interface VllmOnCards extends VllmStart {
   readonly split: number;
   /** Of each card's memory. */
   readonly share: number;
+  readonly quantization?: Quantization | undefined;
 }
 
 /** The operator's own program; the set-up installs none for cards. */
@@ -62,10 +64,12 @@ export const rankServed = (rank: number) => ranksOnCards.find((taken) => taken >
 
 /** @param adapters false: of an engine that judges alone */
 export function vllmArgumentsOnCards(start: VllmOnCards, adapters = true): string[] {
-  const { model, split, share, rank } = start;
+  const { model, split, share, rank, quantization = 'none' } = start;
   return [
     ...['serve', model, ...servedAs(start), '--dtype=bfloat16'],
     ...[`--tensor-parallel-size=${String(split)}`, `--gpu-memory-utilization=${String(share)}`],
+    // A judge of its own is whole. vLLM quantises as the training worker does: NormalFloat, with quantised scales.
+    ...(adapters && quantization === 'nf4' ? ['--quantization=bitsandbytes'] : []),
     ...(adapters ? adapterFlags(start, rankServed(rank)) : []),
     ...(adapters ? toolFlags(start) : []),
   ];

@@ -11,9 +11,10 @@ const heads = { num_key_value_heads: 8, head_dim: 128 };
 const shapes = {
   '1-2b': { hidden_size: 2_048, intermediate_size: 6_144, num_hidden_layers: 28, num_attention_heads: 16 },
   '4-8b': { hidden_size: 4_096, intermediate_size: 12_288, num_hidden_layers: 36, num_attention_heads: 32 },
+  '8b-24gb': { hidden_size: 4_096, intermediate_size: 12_288, num_hidden_layers: 36, num_attention_heads: 32 },
   '32b': { hidden_size: 5_120, intermediate_size: 25_600, num_hidden_layers: 64, num_attention_heads: 64 },
 };
-const recipeSmall = { rank: 16, sampleTokens: 32_768 };
+const rank = 16;
 
 const affinity = z.object({
   nodeAffinity: z.object({
@@ -48,10 +49,11 @@ const envOf = (container: Container | undefined, name: string) =>
   container?.env.find((variable) => variable.name === name)?.value;
 
 describe.each([
-  { size: '1-2b', card: 24e9, smaller: 16e9, conversations: 4, tied: true },
-  { size: '4-8b', card: 80e9, smaller: 48e9, conversations: 11, tied: false },
-  { size: '32b', card: 141e9, smaller: 80e9, conversations: 7, tied: false },
-] as const)('ci/models-$size.yaml', ({ size, card, smaller, conversations, tied }) => {
+  { size: '1-2b', card: 24e9, smaller: 16e9, conversations: 4, tied: true, context: 32_768, quantization: 'none' },
+  { size: '4-8b', card: 80e9, smaller: 48e9, conversations: 11, tied: false, context: 32_768, quantization: 'none' },
+  { size: '8b-24gb', card: 24e9, smaller: 16e9, conversations: 6, tied: false, context: 14_336, quantization: 'nf4' },
+  { size: '32b', card: 141e9, smaller: 80e9, conversations: 7, tied: false, context: 32_768, quantization: 'none' },
+] as const)('ci/models-$size.yaml', ({ size, card, smaller, conversations, tied, context, quantization }) => {
   const shape = modelConfig.parse({ ...qwen, ...heads, ...shapes[size], tie_word_embeddings: tied });
   const parameters = parametersOf(shape) ?? 0;
   const pods = podsOf(render({}, [`ci/models-${size}.yaml`]));
@@ -65,7 +67,8 @@ describe.each([
 
   const on = (cardBytes: number, other: Partial<Wanted> = {}) => {
     const versions = Number(flag(engine, '--max-loras'));
-    const wanted = { cardBytes, contextTokens, conversations, versions, ...recipeSmall, ...other };
+    const room = { cardBytes, contextTokens, sampleTokens: contextTokens, conversations };
+    const wanted = { ...room, versions, rank, quantization, ...other };
     return fitOf(shape, parameters, { shape, parameters }, wanted).placements[1];
   };
 
@@ -86,8 +89,10 @@ describe.each([
   });
 
   it('trains and serves with the numbers that were reckoned with', () => {
-    expect(contextTokens).toBe(recipeSmall.sampleTokens);
-    expect(flag(engine, '--max-lora-rank')).toBe(String(recipeSmall.rank));
+    expect(contextTokens).toBe(context);
+    expect(flag(engine, '--max-lora-rank')).toBe(String(rank));
+    expect(flag(engine, '--quantization')).toBe(quantization === 'none' ? undefined : 'bitsandbytes');
+    expect(envOf(worker, 'BACKTALK_QUANTIZATION')).toBe(quantization === 'none' ? undefined : quantization);
     expect(flag(engine, '--dtype')).toBe('bfloat16');
     expect(envOf(worker, 'BACKTALK_DTYPE')).toBe('bfloat16');
     expect(envOf(worker, 'BACKTALK_DEVICE')).toBe('cuda');
@@ -97,7 +102,7 @@ describe.each([
   it('gives the hosts memory for the whole base, and the cache room for fifty versions with their optimiser', () => {
     const asked = gibibytes(worker?.resources.requests['memory']);
     expect(asked).toBeGreaterThanOrEqual(2 * parameters + 2e9);
-    const version = 12 * adapterParameters(shape, recipeSmall.rank);
+    const version = 12 * adapterParameters(shape, rank);
     expect(Number(envOf(worker, 'BACKTALK_BLOB_CACHE_BYTES'))).toBeGreaterThanOrEqual(50 * version);
   });
 });

@@ -34,6 +34,7 @@ const ofTheSchema: readonly (readonly [string, Values, RegExp])[] = [
     { pools: { training: { gpu: { count: 17 } } } },
     /training\/gpu\/count.*maximum/,
   ],
+  ['a quantization that nothing has', { model: { quantization: 'int4' } }, /model\/quantization.*'none', 'nf4'/],
   ['a revision that moves', { model: { revision: 'main' } }, /model\/revision.*pattern/],
   ['a text that is no fraction', { policy: { temperature: 'warm' } }, /policy\/temperature.*pattern/],
   ['a variable with no name', { gateway: { env: { 'a-b': 'c' } } }, /'\/gateway\/env': additional properties 'a-b'/],
@@ -160,6 +161,15 @@ const ofTheTemplates: readonly (readonly [string, Values, RegExp])[] = [
     'a type that training does not compute in',
     { model: { dtype: 'float16' } },
     /pools\.training\.model\.dtype: .*bfloat16 or float32/,
+  ],
+  [
+    'a base in four bits on an engine that training does not follow',
+    {
+      model: { ...gpuModel, quantization: 'nf4' },
+      judge: { backend: 'free' },
+      pools: { serving: { engine: 'sglang' } },
+    },
+    /pools\.serving\.model\.quantization: nf4 is served by vllm and builtin/,
   ],
   [
     'judges on an engine whose dialect the judge lacks',

@@ -46,7 +46,7 @@ export interface TestMachineOptions {
   /** A base model in place of the laptop's. */
   readonly base?: BaseModel;
   /** What answers, and where steps compute, as a start chose them. */
-  readonly chosen?: Partial<Pick<LaunchOptions, 'engine' | 'device'>>;
+  readonly chosen?: Partial<Pick<LaunchOptions, 'engine' | 'device' | 'quantization'>>;
   /** Names of the policies; the usual one when left out. */
   readonly policies?: readonly string[];
   /** Milliseconds a token of the stand-in engine, and tokens of its answers. */

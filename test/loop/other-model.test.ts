@@ -11,7 +11,7 @@ import { ask, type Message } from './talk.js';
 import { TrainingTap } from './training-tap.js';
 import { runCommand, valuesIn } from '../operations/run-command.js';
 
-// A model of Qwen3's shape with random weights: what it says is noise, and the whole loop has to carry it all the same.
+// A model of Qwen3's shape with random weights in 4 bits: what it says is noise, and the whole loop has to carry it all the same.
 const made = new MadeModel('qwen3', 4096);
 
 const rain = {
@@ -32,6 +32,7 @@ const tap = new TrainingTap();
 const directory = new TemporaryDirectory('replay');
 let machine: TestMachine;
 let book: LogBook;
+const held = new Map<string, string | undefined>();
 
 beforeAll(async () => {
   expect(await checkTemplate(root, made.folder)).toMatch(/^calls as hermes/);
@@ -41,6 +42,11 @@ beforeAll(async () => {
     engine: 'builtin',
     training: 'real',
     base: made.base(),
+    chosen: { quantization: 'nf4' },
+    adapt: (spec) => {
+      held.set(spec.name, spec.env['BACKTALK_ENGINE_QUANTIZATION'] ?? spec.env['BACKTALK_QUANTIZATION']);
+      return spec;
+    },
     environment: {
       trainer: {
         BACKTALK_TRAINING_WORKER: `127.0.0.1:${String(tapPort)}`,
@@ -70,7 +76,8 @@ async function correct(number: number): Promise<void> {
   await ask(machine.gateway, { messages, tools, maxTokens: 24 });
 }
 
-it('a made model of another architecture is taught with tools and thoughts in its prompts, and its version answers', async () => {
+it('a made model of another architecture, in four bits, is taught with tools and thoughts in its prompts, and its version answers', async () => {
+  expect([held.get('engine'), held.get('training-worker')]).toEqual(['nf4', 'nf4']);
   await correct(1);
   await correct(2);
   const swapped = async () => (await book.stable()) !== 'backtalk-v0';

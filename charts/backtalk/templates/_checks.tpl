@@ -99,6 +99,7 @@
 {{- if and .pool.model.claim (not .pool.model.path) }}{{ fail (printf "%s: model.path: say where below /models the claim holds the model." $at) }}{{ end }}
 {{- if and (eq .name "training") (eq .pool.model.dtype "float16") }}{{ fail (printf "%s.model.dtype: training does not compute in float16; give the pool bfloat16 or float32." $at) }}{{ end }}
 {{- if and (has .pool.engine (list "vllm" "sglang")) (ne .name "training") (eq .pool.model.dtype "float64") }}{{ fail (printf "%s.model.dtype: %s does not compute in float64." $at .pool.engine) }}{{ end }}
+{{- if and (eq .pool.engine "sglang") (ne .name "training") (eq .pool.model.quantization "nf4") }}{{ fail (printf "%s.model.quantization: nf4 is served by vllm and builtin; give the pool one of them." $at) }}{{ end }}
 {{- if gt (int (include "backtalk.loraRank" .root)) (int .pool.adapters.rankMax) }}{{ fail (printf "trainer.recipe: loraRank is more than adapters.rankMax of %s." $at) }}{{ end }}
 {{- if le (int .pool.adapters.kept) (int .pool.adapters.loaded) }}{{ fail (printf "%s.adapters.kept: must be more than adapters.loaded." $at) }}{{ end }}
 {{- include "backtalk.checkHardware" (dict "at" $at "name" .name "pool" .pool) }}

@@ -45,6 +45,9 @@ args:
 {{- with .pool.model.dtype }}
 - --dtype={{ . }}
 {{- end }}
+{{- if eq .pool.model.quantization "nf4" }}
+- --quantization=bitsandbytes
+{{- end }}
 {{- if gt (int .pool.gpu.count) 1 }}
 - --tensor-parallel-size={{ .pool.gpu.count }}
 {{- end }}
@@ -94,6 +97,9 @@ BACKTALK_ENGINE_HOST: {{ include "backtalk.anyHost" .root | quote }}
 BACKTALK_ENGINE_PORT: 30030
 BACKTALK_ENGINE_MODEL_NAME: {{ .pool.model.name | quote }}
 BACKTALK_ENGINE_LENGTH_MAX: {{ int .pool.model.lengthMax }}
+{{- if eq .pool.model.quantization "nf4" }}
+BACKTALK_ENGINE_QUANTIZATION: nf4
+{{- end }}
 BACKTALK_ENGINE_ADAPTERS_MAX: {{ include "backtalk.adapterPlaces" (dict "root" .root "count" .pool.adapters.kept) }}
 BACKTALK_ENGINE_ADAPTER_RANK_MAX: {{ .pool.adapters.rankMax }}
 BACKTALK_ENGINE_SHUTDOWN_SECONDS: {{ .root.Values.gateway.answerSeconds }}

@@ -12,6 +12,9 @@ PYTHONUNBUFFERED: 1
 {{- if gt (int .pool.gpu.count) 1 }}
 BACKTALK_TRAINING_PROCESSES: {{ int .pool.gpu.count | quote }}
 {{- end }}
+{{- if eq .pool.model.quantization "nf4" }}
+BACKTALK_QUANTIZATION: nf4
+{{- end }}
 {{- with .pool.model.dtype }}
 BACKTALK_DTYPE: {{ . }}
 {{- end }}

@@ -8,6 +8,7 @@ import { doctor } from './commands/doctor.js';
 import { exportFacts, exportKinds, type ExportKind } from './commands/export.js';
 import { exportWeights, type WeightsFlags } from './commands/export-weights.js';
 import { giveFeedback, type FeedbackWords } from './commands/feedback.js';
+import { quantizations } from '@backtalk/kit';
 import { fit, type FitFlags } from './commands/fit.js';
 import { forget, type ForgetFlags } from './commands/forget.js';
 import { evalHelp, evaluateJudge, type JudgeEvalFlags } from './commands/judge-eval.js';
@@ -137,6 +138,7 @@ function addWatching({ program, run, attempt }: Shell): void {
     .option('--rank <n>', "of the adapter (default: the recipe's)", whole(1))
     .option('--sample <tokens>', "longest sample (default: the recipe's)", whole(16))
     .option('--judge <model>', 'the model that judges (default: the same)')
+    .addOption(new Option('--quantization <how>', 'of its linear layers').choices(quantizations).default('none'))
     .action((model: string, flags: FitFlags) => attempt((output) => Promise.resolve(fit(output, model, flags))));
   addExports({ program, run, attempt });
   const judge = program.command('judge').description('look at the judge');

@@ -56,6 +56,13 @@ it('reads a folder, a config.json and a list of its fields alike, and says which
   expect(text).toContain('training | weights | 8.0 GB');
 });
 
+it('says that linear layers are in four bits, and reckons with them', () => {
+  const { value, text } = fitted(list, { quantization: 'nf4' });
+  expect(value).toMatchObject({ quantization: 'nf4' });
+  expect(text).toContain('4.02B parameters, linear layers in 4 bits, recipe small');
+  expect(text).toContain('training | weights | 2.7 GB');
+});
+
 it('reckons the judge’s part with the judge’s own model', () => {
   const half = list.replace('num_hidden_layers=36', 'num_hidden_layers=18');
   const { value } = fitted(list, { judge: half });

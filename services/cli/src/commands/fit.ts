@@ -12,6 +12,7 @@ import {
   type Fit,
   type Judge,
   type Parts,
+  type Quantization,
 } from '@backtalk/kit';
 import { recipePresets } from '@backtalk/trainer/recipe';
 import { cliErrors } from '../errors.js';
@@ -24,6 +25,7 @@ export interface FitFlags {
   readonly rank?: number;
   readonly sample?: number;
   readonly judge?: string;
+  readonly quantization?: Quantization;
 }
 
 /** Longer prompts are served where they are asked for. */
@@ -48,11 +50,15 @@ export function fit(output: Output, model: string, flags: FitFlags): void {
     rank: flags.rank ?? recipe.loraRank,
     sampleTokens: Math.min(contextTokens, flags.sample ?? recipe.sampleTokensMax),
     versions: versionsUsual,
+    quantization: flags.quantization ?? 'none',
   };
   const found = fitOf(shape, parameters, judge, wanted);
   output.value({ parameters, recipe: preset, ...wanted, usableShare, ...found });
   const billions = `${(parameters / 1e9).toFixed(2)}B parameters`;
-  output.line(`${billions}, recipe ${preset}, LoRA of rank ${wanted.rank}, cards of ${gigabytes(wanted.cardBytes)}.`);
+  const numbers = wanted.quantization === 'none' ? '' : ', linear layers in 4 bits';
+  output.line(
+    `${billions}${numbers}, recipe ${preset}, LoRA of rank ${wanted.rank}, cards of ${gigabytes(wanted.cardBytes)}.`,
+  );
   output.line(
     `Context ${contextTokens} tokens, ${wanted.conversations} such conversations at once, samples up to ${wanted.sampleTokens} tokens.`,
   );

@@ -142,11 +142,13 @@ export {
   gigabytes,
   memoryShort,
   positionBytes,
+  quantizations,
   reasonsOfBounds,
   sampleBytes,
   stepBytes,
   tokenBounds,
   type Bounds,
+  type Quantization,
   type Room,
 } from './model/model-memory.js';
 export { run, type RunContext, type Service } from './service/run.js';

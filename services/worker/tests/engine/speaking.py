@@ -8,6 +8,7 @@ import dataclasses
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from backtalk_worker.engine import service
 from backtalk_worker.engine.domain.row import Row
@@ -20,8 +21,8 @@ def speak(answers: list[tuple[str, str]]) -> None:
     """From now on rows answer so."""
     loaded: list[LoadedModel] = []
 
-    def load_and_keep(folder: Path) -> LoadedModel:
-        loaded.append(load_model(folder))
+    def load_and_keep(folder: Path, **how: Any) -> LoadedModel:
+        loaded.append(load_model(folder, **how))
         return loaded[-1]
 
     service.load_model = load_and_keep

@@ -1,8 +1,8 @@
-"""Every architecture that `--model` takes, made on the spot: served and trained with the same numbers."""
+"""Architectures that `--model` takes, made on the spot: served and trained with the same numbers, one in 4 bits."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from backtalk_worker.model.load import load_model
+from backtalk_worker.model.load import LoadedModel, Quantization, load_model
 from backtalk_worker.model.template import problem_of_template
 from backtalk_worker.training.domain import network as network_module
 from backtalk_worker.training.domain.adapter import AdaptedNetwork, AdapterShape, adapted, adapter_config
@@ -20,6 +20,7 @@ from backtalk_worker.training.domain.token_budget import TokenBudget
 from backtalk_worker.training.outputs.base_model import BaseModel, load_base_model
 from tests.engine.conftest import BASE, run_engine
 from tests.model.made import MADE, WINDOW, make_model
+from tests.model.quantised import dequantised
 
 TOOL = {
     "type": "function",
@@ -45,19 +46,27 @@ TALK: list[dict[str, Any]] = [
 ]
 
 
-@pytest.fixture(scope="module", params=MADE)
-def kind(request: pytest.FixtureRequest) -> str:
-    return request.param
+@dataclass(frozen=True)
+class MadeBase:
+    """One that is made, and how its weights are held."""
+
+    kind: str
+    quantization: Quantization
+    folder: Path
+
+    def load(self) -> LoadedModel:
+        return load_model(self.folder, quantization=self.quantization)
+
+
+@pytest.fixture(scope="module", params=[*((kind, "none") for kind in MADE), ("qwen3", "nf4")], ids="-".join)
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> MadeBase:
+    kind, quantization = request.param
+    return MadeBase(kind, quantization, make_model(kind, tmp_path_factory.mktemp("made") / kind))
 
 
 @pytest.fixture(scope="module")
-def folder(kind: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_model(kind, tmp_path_factory.mktemp("made") / kind)
-
-
-@pytest.fixture(scope="module")
-def base(folder: Path) -> BaseModel:
-    return load_base_model(folder, BASE, "cpu", "float32")
+def base(made: MadeBase) -> BaseModel:
+    return load_base_model(made.folder, BASE, "cpu", "float32", quantization=made.quantization)
 
 
 @contextmanager
@@ -78,11 +87,11 @@ def scores(network: network_module.ChunkedNetwork, prompt: list[int], answer: li
     return score_answers(network, [prompt], [answer], [1.0], BUDGET, lambda *_: None)[0]
 
 
-def test_engine_and_training_worker_give_the_same_logprobs(base: BaseModel, folder: Path, tmp_path: Path):
+def test_engine_and_training_worker_give_the_same_logprobs(base: BaseModel, made: MadeBase, tmp_path: Path):
     with disturbed(base) as (shape, policy):
         save_file(policy.tensors(), tmp_path / "adapter_model.safetensors")
         (tmp_path / "adapter_config.json").write_bytes(adapter_config(shape, BASE))
-        with run_engine(load_model(folder), prefill_alone=16, prefill_beside_answers=16) as running:
+        with run_engine(made.load(), prefill_alone=16, prefill_beside_answers=16) as running:
             path = {"lora_name": "v1", "lora_path": str(tmp_path)}
             running.client.post("/v1/load_lora_adapter", json=path).raise_for_status()
             answers = {
@@ -107,10 +116,9 @@ def test_engine_and_training_worker_give_the_same_logprobs(base: BaseModel, fold
                 found[name] = given, scores(policy.network, prompt, choice["token_ids"])
         for given, scored in found.values():
             assert given == pytest.approx(scored, abs=1e-4)
-        # What is merged answers as what is swapped in.
+        # What is merged answers as what is swapped in; into 4 bits it would be rounded.
         choice, prompt = answers["v1"]["choices"][0], answers["v1"]["prompt_token_ids"]
-        other = load_model(folder).network
-        with adapted(other, shape, seed=0) as merged:
+        with adapted(dequantised(made.load().network), shape, seed=0) as merged:
             merged.set_tensors(policy.tensors())
             plain = merged.network.model.merge_and_unload()
             assert found["v1"][0] == pytest.approx(scores(network_of(plain), prompt, choice["token_ids"]), abs=1e-4)
@@ -137,9 +145,9 @@ def test_samples_that_lie_end_to_end_see_themselves_alone(base: BaseModel):
 
 
 @pytest.mark.parametrize("arguments", [None, {"enable_thinking": False}])
-def test_what_is_rendered_for_training_is_what_is_answered(folder: Path, kind: str, arguments: dict[str, Any] | None):
+def test_what_is_rendered_for_training_is_what_is_answered(made: MadeBase, arguments: dict[str, Any] | None):
     body: dict[str, Any] = {"model": BASE, "messages": TALK, "tools": [TOOL], "chat_template_kwargs": arguments}
-    with run_engine(load_model(folder)) as running:
+    with run_engine(made.load()) as running:
         asked = {**body, "max_tokens": 1, "return_token_ids": True}
         answer = running.client.post("/v1/chat/completions", json=asked).json()
         rendered = running.client.post("/tokenize", json={**body, "add_generation_prompt": True}).json()
@@ -147,7 +155,7 @@ def test_what_is_rendered_for_training_is_what_is_answered(folder: Path, kind: s
     assert rendered["tokens"] == answer["prompt_token_ids"]
     assert '{"city": "Rome"}' in text
     assert '"description": "Whether it rains."' in text
-    if kind in ("qwen2", "qwen3"):
+    if made.kind in ("qwen2", "qwen3"):
         assert "<think>\nThe tool knows.\n</think>" in text
         assert text.endswith("<think>\n\n</think>\n\n") == (arguments is not None)
 
@@ -177,8 +185,8 @@ def test_the_adapter_is_on_all_linear_layers_and_not_on_the_head(base: BaseModel
     assert base.target_modules == tuple(sorted((*attention, *mlp)))
 
 
-def test_the_template_opens_an_answer(folder: Path):
-    assert problem_of_template(load_model(folder).tokenizer) == ""
+def test_the_template_opens_an_answer(made: MadeBase):
+    assert problem_of_template(made.load().tokenizer) == ""
 
 
 def test_a_template_that_opens_no_answer_is_named(tmp_path: Path):

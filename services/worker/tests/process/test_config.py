@@ -144,6 +144,36 @@ def test_a_training_service_needs_an_address_and_a_key_that_its_sdk_takes(monkey
     assert TrainingWorkerConfig.read([]).dtype == "bfloat16"
 
 
+@pytest.mark.parametrize(
+    ("with_it", "why"),
+    [
+        (("BACKTALK_TRAINING_SHARDING", "on"), "has the whole base in each process: BACKTALK_TRAINING_SHARDING is off"),
+        (("BACKTALK_DTYPE", "float64"), "computes in float32 or bfloat16: BACKTALK_DTYPE is one of them"),
+        (("BACKTALK_QUANTIZATION", "int3"), "'int3' should be 'none' or 'nf4'"),
+    ],
+)
+def test_what_a_base_in_four_bits_cannot_be_is_refused(
+    with_it: tuple[str, str], why: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("BACKTALK_QUANTIZATION", "nf4")
+    assert TrainingWorkerConfig.read([]).quantization == "nf4"
+    monkeypatch.setenv(*with_it)
+    with pytest.raises(ConfigInvalidError, match=why):
+        TrainingWorkerConfig.read([])
+
+
+def test_a_base_elsewhere_is_not_quantised_here(monkeypatch: pytest.MonkeyPatch):
+    for variable, value in {
+        "BACKTALK_TRAINING_BACKEND": "tinker",
+        "BACKTALK_TINKER_URL": "http://there:8000",
+        "BACKTALK_TINKER_KEY": "tml-any",
+        "BACKTALK_QUANTIZATION": "nf4",
+    }.items():
+        monkeypatch.setenv(variable, value)
+    with pytest.raises(ConfigInvalidError, match="BACKTALK_TRAINING_BACKEND=tinker has it elsewhere"):
+        TrainingWorkerConfig.read([])
+
+
 def test_what_cannot_start_says_why_in_one_line_and_exits_with_one(capsys: pytest.CaptureFixture[str]):
     assert run_process("engine", lambda: EngineConfig.read(["--port", "x"])) == 1  # type: ignore[arg-type,return-value]
     said = capsys.readouterr().err

@@ -67,17 +67,24 @@ export function parametersOf(config: ModelConfig): number | undefined {
   const [architecture] = config.architectures;
   const isGemma = architecture === 'Gemma3ForCausalLM';
   const { queries, keys } = attentionWidths(config);
-  const linear = linearLayers(config).reduce((sum, [inputs, outputs]) => sum + inputs * outputs, 0);
   const queryBias = architecture === 'Qwen2ForCausalLM' || config.attention_bias === true;
   const biases =
     (queryBias ? queries + 2 * keys : 0) +
     (config.attention_bias === true ? hidden : 0) +
     (config.mlp_bias === true ? 2 * config.intermediate_size + hidden : 0);
   const headNorms = isGemma || architecture === 'Qwen3ForCausalLM' ? 2 * headWidth(config) : 0;
-  const layer = linear + biases + (isGemma ? 4 : 2) * hidden + headNorms;
+  const besides = biases + (isGemma ? 4 : 2) * hidden + headNorms;
   const tables = (config.tie_word_embeddings ?? isGemma) ? 1 : 2;
-  return layers * layer + hidden + tables * vocabulary * hidden;
+  return linearParameters(config) + layers * besides + hidden + tables * vocabulary * hidden;
 }
+
+/** Numbers of all linear layers but the head. */
+export const linearParameters = (config: ModelConfig) =>
+  config.num_hidden_layers * linearLayers(config).reduce((sum, [inputs, outputs]) => sum + inputs * outputs, 0);
+
+/** Numbers of the largest of them. */
+export const largestLinear = (config: ModelConfig) =>
+  Math.max(...linearLayers(config).map(([inputs, outputs]) => inputs * outputs));
 
 /** Numbers of an adapter on all linear layers but the head. */
 export function adapterParameters(config: ModelConfig, rank: number): number {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { fitOf } from './model-fit.js';
+import { fitOf, type Wanted } from './model-fit.js';
 import { modelConfig, parametersOf } from './model-config.js';
 import { sampleBytes, sampleTokensIn } from './model-memory.js';
 
@@ -17,7 +17,13 @@ const shape = modelConfig.parse({
   tie_word_embeddings: true,
 });
 const parameters = parametersOf(shape) ?? 0;
-const wanted = { contextTokens: 32_768, conversations: 1, rank: 16, sampleTokens: 32_768, versions: 4 };
+const wanted: Omit<Wanted, 'cardBytes'> = {
+  contextTokens: 32_768,
+  conversations: 1,
+  rank: 16,
+  sampleTokens: 32_768,
+  versions: 4,
+};
 const fitOn = (cardBytes: number, other: Partial<typeof wanted> = {}) =>
   fitOf(shape, parameters, { shape, parameters }, { cardBytes, ...wanted, ...other });
 
@@ -25,6 +31,18 @@ it('gives weights two bytes a number, and keys and values two for every position
   const { serving, training } = fitOn(24e9, { conversations: 3 });
   expect(serving).toMatchObject({ weights: 8_044_936_192, 'keys and values': 3 * 32_768 * 147_456 });
   expect(training['weights']).toBe(serving['weights']);
+});
+
+it('linear layers in four bits take .516 of a byte a number, and the judge stays whole', () => {
+  const linear = 36 * 2_560 * (4_096 + 1_024 + 1_024 + 4_096 + 3 * 9_728);
+  const whole = parameters - linear + 2_560 * 9_728;
+  const { serving, judge, training } = fitOn(24e9, { quantization: 'nf4' });
+  expect(serving['weights']).toBeCloseTo(2 * whole + linear * (0.5 + (1 + 4 / 256) / 64), 0);
+  expect(training['weights']).toBe(serving['weights']);
+  expect(judge['weights']).toBe(2 * parameters);
+  // Whole weights leave no room for steps beside an engine on such a card.
+  expect(fitOn(24e9, { contextTokens: 8_192 }).placements[0]?.fits).toBe('no');
+  expect(fitOn(24e9, { contextTokens: 8_192, quantization: 'nf4' }).placements[0]?.fits).not.toBe('no');
 });
 
 it('says of small cards how long samples may be, of large ones that all fits on one, and of tiny ones that nothing does', () => {

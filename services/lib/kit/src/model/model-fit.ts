@@ -2,7 +2,14 @@
 // Out: bytes by part, each split that fits, and the longest sample that a step can take. Pure arithmetic on that of model-memory;
 // what engines keep for themselves is an allowance, which no card has measured.
 import { adapterParameters, contextMin, type ModelConfig } from './model-config.js';
-import { positionBytes, sampleBytes, sampleTokensIn, stepBytes } from './model-memory.js';
+import {
+  positionBytes,
+  sampleBytes,
+  sampleTokensIn,
+  stepBytes,
+  weightsBytes,
+  type Quantization,
+} from './model-memory.js';
 
 export interface Wanted {
   /** Of each card. */
@@ -16,6 +23,8 @@ export interface Wanted {
   readonly sampleTokens: number;
   /** Adapters that an engine computes with at once, as --max-loras has it. */
   readonly versions: number;
+  /** Of the model that serves and trains; the one that judges is whole. */
+  readonly quantization?: Quantization | undefined;
 }
 
 /** Bytes by what they are for. */
@@ -56,7 +65,8 @@ export const sumOf = (parts: Parts) => Object.values(parts).reduce((total, bytes
  */
 export function fitOf(shape: ModelConfig, parameters: number, judge: Judge, wanted: Wanted): Fit {
   const serving = servingParts(shape, parameters, wanted);
-  const judging = engineParts(judge.shape, judge.parameters, wanted);
+  const { contextTokens, conversations } = wanted;
+  const judging = engineParts(judge.shape, judge.parameters, { contextTokens, conversations });
   const training = trainingParts(shape, parameters, wanted);
   const usable = usableShare * wanted.cardBytes;
   const engine = splitOver(shape, sumOf(serving), usable);
@@ -94,10 +104,10 @@ const sampleName = 'activations of the longest sample';
 export function engineParts(
   shape: ModelConfig,
   parameters: number,
-  { contextTokens, conversations }: Pick<Wanted, 'contextTokens' | 'conversations'>,
+  { contextTokens, conversations, quantization }: Pick<Wanted, 'contextTokens' | 'conversations' | 'quantization'>,
 ): Parts {
   return {
-    weights: numberBytes * parameters,
+    weights: weightsBytes(shape, parameters, numberBytes, quantization),
     'keys and values': conversations * contextTokens * positionBytes(shape, numberBytes),
     'the engine itself': engineBytes,
   };
@@ -115,10 +125,10 @@ export function servingParts(
 export function trainingParts(
   shape: ModelConfig,
   parameters: number,
-  { rank, sampleTokens }: Pick<Wanted, 'rank' | 'sampleTokens'>,
+  { rank, sampleTokens, quantization }: Pick<Wanted, 'rank' | 'sampleTokens' | 'quantization'>,
 ): Parts {
   return {
-    weights: numberBytes * parameters,
+    weights: weightsBytes(shape, parameters, numberBytes, quantization),
     'adapter, optimiser and logits': stepBytes(shape, rank),
     [sampleName]: sampleBytes(shape, sampleTokens, numberBytes),
     'the process itself': processBytes,

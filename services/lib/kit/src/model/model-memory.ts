@@ -1,6 +1,17 @@
 // What serving and training a base model take of memory, and how long conversations and samples may be. In: its shape and size, and
 // the memory that may be taken. Out: bytes, and bounds in tokens with the reasons for them. Pure arithmetic.
-import { adapterParameters, attentionWidths, contextMin, type ModelConfig } from './model-config.js';
+import {
+  adapterParameters,
+  attentionWidths,
+  contextMin,
+  largestLinear,
+  linearParameters,
+  type ModelConfig,
+} from './model-config.js';
+
+/** How linear layers but the head hold their numbers: as all others, or in 4 bits each (QLoRA, Dettmers et al. 2023). */
+export const quantizations = ['none', 'nf4'] as const;
+export type Quantization = (typeof quantizations)[number];
 
 /** Memory that may be taken, and what is done with it. */
 export interface Room {
@@ -10,6 +21,8 @@ export interface Room {
   readonly card?: { readonly freeBytes: number; readonly numberBytes: number } | undefined;
   /** Of an engine elsewhere, which keeps its weights, keys and values itself; 0: it does not say. Left out: it runs here. */
   readonly engineContext?: number | undefined;
+  /** Of the base model, in the engine and for steps. */
+  readonly quantization?: Quantization | undefined;
 }
 
 export interface Bounds {
@@ -33,6 +46,21 @@ const sampleMax = { machine: 16_384, card: 32_768 };
 const floatBytes = 4;
 /** Servers, services, Python and torch twice. */
 const otherBytes = 2e9;
+
+/** Half a byte, and for 64 of them a scale of 8 bits, of which 256 share one of 32. */
+const nf4Bytes = 0.5 + (1 + floatBytes / 256) / 64;
+
+/** Of all numbers of a model: embeddings, head and norms are never in 4 bits, and a layer that computes stands in whole numbers. */
+export function weightsBytes(
+  shape: ModelConfig,
+  parameters: number,
+  numberBytes: number,
+  quantization: Quantization = 'none',
+): number {
+  if (quantization === 'none') return numberBytes * parameters;
+  const quantised = linearParameters(shape);
+  return numberBytes * (parameters - quantised + largestLinear(shape)) + nf4Bytes * quantised;
+}
 
 /** Keys and values of one position. */
 export function positionBytes(shape: ModelConfig, numberBytes: number): number {
@@ -80,9 +108,10 @@ export function stepBytes(shape: ModelConfig, rank: number): number {
 const usualRank = 16;
 
 /** The weights stand in the engine, where it runs here, and in the training worker. */
-function weightBytes(parameters: number, { card, engineContext }: Room) {
+function weightBytes(shape: ModelConfig, parameters: number, { card, engineContext, quantization }: Room) {
   const copies = (engineContext === undefined ? 1 : 0) + (card === undefined ? 1 : 0);
-  return { machine: copies * parameters * floatBytes, card: parameters * (card?.numberBytes ?? 0) };
+  const of = (numberBytes: number) => weightsBytes(shape, parameters, numberBytes, quantization);
+  return { machine: copies * of(floatBytes), card: card === undefined ? 0 : of(card.numberBytes) };
 }
 
 const trainedBytes = ({ card }: Room) => card?.numberBytes ?? floatBytes;
@@ -95,7 +124,7 @@ const stepOf = (shape: ModelConfig, tokens: number, room: Room) =>
 export function tokenBounds(shape: ModelConfig, parameters: number, room: Room): Bounds {
   const { freeBytes, card, engineContext } = room;
   const positions = shape.max_position_embeddings;
-  const weights = weightBytes(parameters, room);
+  const weights = weightBytes(shape, parameters, room);
   const left = Math.max(0, freeBytes - otherBytes - weights.machine);
   const ofCard = Math.max(0, (card?.freeBytes ?? 0) - weights.card);
   const samplesOf = (contextTokens: number, kvBytes: number) => {
@@ -119,7 +148,7 @@ export function memoryShort(shape: ModelConfig, parameters: number, room: Room):
   const { contextTokens, sampleTokens } = tokenBounds(shape, parameters, room);
   if (contextTokens >= contextMin && sampleTokens >= contextMin) return undefined;
   const { freeBytes, card, engineContext } = room;
-  const weights = weightBytes(parameters, room);
+  const weights = weightBytes(shape, parameters, room);
   const step = stepOf(shape, contextMin, room);
   const onCard = weights.card + step;
   if (card !== undefined && card.freeBytes < onCard)
@@ -138,7 +167,7 @@ export function reasonsOfBounds(shape: ModelConfig, parameters: number, bounds: 
   return {
     context: `${String(contextTokens)} tokens (${whose})`,
     samples: `up to ${String(sampleTokens)} tokens (${sampleBound(bounds, room)})`,
-    memory: memoryOf(parameters, kvBytes, stepOf(shape, sampleTokens, room), room),
+    memory: memoryOf(weightBytes(shape, parameters, room), kvBytes, stepOf(shape, sampleTokens, room), room),
   };
 }
 
@@ -153,13 +182,17 @@ function sampleBound({ sampleTokens, contextTokens }: Bounds, { card }: Room): s
   return card !== undefined && sampleTokens === sampleMax.card ? "the recipe's bound" : 'memory';
 }
 
-function memoryOf(parameters: number, kvBytes: number, bytesOfStep: number, room: Room): string {
-  const { card, engineContext } = room;
-  const weights = weightBytes(parameters, room);
+function memoryOf(
+  weights: ReturnType<typeof weightBytes>,
+  kvBytes: number,
+  bytesOfStep: number,
+  { card, engineContext, quantization = 'none' }: Room,
+): string {
   const step = `a step ${gigabytes(bytesOfStep)}`;
+  const numbers = quantization === 'none' ? 'float32' : '4 bits';
   const times = card === undefined && engineContext === undefined ? 'weights twice' : 'weights';
   const parts = [
-    ...(weights.machine === 0 ? [] : [`${times} in float32 ${gigabytes(weights.machine)}`]),
+    ...(weights.machine === 0 ? [] : [`${times} in ${numbers} ${gigabytes(weights.machine)}`]),
     ...(engineContext === undefined ? [`keys and values ${gigabytes(kvBytes)}`] : []),
     ...(card === undefined ? [step] : []),
     `all else ${gigabytes(otherBytes)}`,

@@ -5,6 +5,7 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from backtalk_worker.engine.domain.request import LogprobsMode
+from backtalk_worker.model.load import Quantization
 from backtalk_worker.model.location import BASE_MODEL_NAME, default_model_dir
 from backtalk_worker.process.config import LogLevel, ProcessConfig, Secret, setting
 
@@ -16,6 +17,9 @@ class EngineConfig(ProcessConfig, cli_prog_name="python -m backtalk_worker.engin
     port: int = setting("BACKTALK_ENGINE_PORT", 30030, "port to listen on; 0 takes a free one", ge=0, le=65535)
     model_dir: Path = setting("BACKTALK_ENGINE_MODEL_DIR", default_model_dir(), "folder of the base model")
     model_name: str = setting("BACKTALK_ENGINE_MODEL_NAME", BASE_MODEL_NAME, "name the base model is served under")
+    quantization: Quantization = setting(
+        "BACKTALK_ENGINE_QUANTIZATION", "none", "of the base's linear layers: none, or 4 bits a number"
+    )
     length_max: int = setting(
         "BACKTALK_ENGINE_LENGTH_MAX", 0, "tokens of prompt and answer together; 0 = the model's", ge=0
     )

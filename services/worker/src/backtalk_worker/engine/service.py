@@ -96,7 +96,7 @@ def create_engine(config: EngineConfig, model: LoadedModel | None = None) -> Eng
     """Loads the model (or takes the one given) and connects the parts; a busy port is refused at once."""
     since = time.monotonic()
     torch.set_num_threads(config.threads)
-    loaded = model or load_model(config.model_dir)
+    loaded = model or load_model(config.model_dir, quantization=config.quantization)
     length_max = min(config.length_max or loaded.context_length, loaded.context_length, config.kv_tokens_max)
     events = EngineEvents(config.model_name, config.kv_tokens_max, create_logger("engine", config.log_level))
     network = RaggedNetwork(loaded, config.model_name)

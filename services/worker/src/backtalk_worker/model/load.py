@@ -3,21 +3,27 @@
 It never downloads and never changes the folder.
 """
 
+import logging as python_logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
     AutoTokenizer,
+    BitsAndBytesConfig,
     GenerationConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
 from transformers.utils import logging
+
+Quantization = Literal["none", "nf4"]
+"""Of the linear layers but the head: none, or 4 bits a number (NormalFloat; QLoRA, Dettmers et al. 2023)."""
 
 
 @dataclass(frozen=True)
@@ -96,13 +102,20 @@ def read_figures(folder: Path) -> ModelFigures:
     )
 
 
-def load_model(folder: Path, *, dtype: torch.dtype = torch.float32) -> LoadedModel:
-    """Reads the folder (2 s and 0.6 GB for the laptop model).
+def load_model(
+    folder: Path, *, dtype: torch.dtype = torch.float32, quantization: Quantization = "none", device: str = "cpu"
+) -> LoadedModel:
+    """Reads the folder (2 s and 0.6 GB for the laptop model) onto the device.
 
     FileNotFoundError names the command that makes it, PermissionError the file that this user may not read.
     """
     tokenizer = _read_tokenizer(folder)
-    network = AutoModelForCausalLM.from_pretrained(str(folder), dtype=dtype, local_files_only=True).eval()
+    how = {} if quantization == "none" else _quantized(dtype, device)
+    network = AutoModelForCausalLM.from_pretrained(str(folder), dtype=dtype, local_files_only=True, **how).eval()
+    if quantization == "none":
+        network.to(torch.device(device))  # type: ignore[arg-type]
+    else:
+        _keep_exact(network, folder)
     # The fast attention of engine and training would leave the cap out without a word.
     if getattr(network.config, "attn_logit_softcapping", None):
         raise OSError(f"the model in {folder} caps its attention, which neither serving nor training follows")
@@ -114,6 +127,38 @@ def load_model(folder: Path, *, dtype: torch.dtype = torch.float32) -> LoadedMod
         vocabulary_size=int(network.config.vocab_size),
         end_ids=_end_ids(network.generation_config, tokenizer),
     )
+
+
+def _quantized(dtype: torch.dtype, device: str) -> dict[str, Any]:
+    """As vLLM's own loader quantises, so that both compute with the same numbers; layers compute in `dtype`."""
+    if find_spec("bitsandbytes") is None:
+        raise OSError(
+            "quantization nf4 needs the package bitsandbytes: `node deploy/start.mjs setup --with quantization`"
+        )
+    # It complains of a faster kernel that it would fetch from a hub.
+    python_logging.getLogger("bitsandbytes").setLevel(python_logging.ERROR)
+    config = BitsAndBytesConfig(
+        load_in_4bit=True,
+        bnb_4bit_quant_type="nf4",
+        bnb_4bit_use_double_quant=True,
+        bnb_4bit_compute_dtype=dtype,
+    )
+    return {"quantization_config": config, "device_map": {"": device}}
+
+
+NF4_BLOCK = 64
+"""Numbers that share a scale."""
+
+
+def _keep_exact(network: Any, folder: Path) -> None:
+    """On CPUs the library (0.50) goes over to bfloat16 and loses gradients, and mixes up blocks that span two rows."""
+    for layer in (one for one in network.modules() if hasattr(one, "support_avx512bf16_for_cpu")):
+        layer.support_avx512bf16_for_cpu = False
+        if network.device.type == "cpu" and layer.in_features % NF4_BLOCK:
+            raise OSError(
+                f"the model in {folder} has layers of {layer.in_features} inputs: quantization nf4 needs"
+                f" multiples of {NF4_BLOCK} on a CPU"
+            )
 
 
 def _read_tokenizer(folder: Path) -> PreTrainedTokenizerBase:

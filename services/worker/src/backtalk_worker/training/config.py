@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, SecretStr, model_validator
 
+from backtalk_worker.model.load import Quantization
 from backtalk_worker.model.location import BASE_MODEL_NAME, default_model_dir
 from backtalk_worker.process.config import LogLevel, ProcessConfig, Secret, host_and_port, setting
 
@@ -74,6 +75,9 @@ class TrainingWorkerConfig(ProcessConfig, cli_prog_name="python -m backtalk_work
     )
     device: Device = setting("BACKTALK_DEVICE", "cpu", "where the model computes")
     dtype: DtypeName = setting("BACKTALK_DTYPE", dtype_of_the_device, "of the base")
+    quantization: Quantization = setting(
+        "BACKTALK_QUANTIZATION", "none", "of the base's linear layers, as engines serve it: none, or 4 bits a number"
+    )
     packing: Literal["on", "off"] = setting(
         "BACKTALK_TRAINING_PACKING", "off", "whether short samples lie end to end, in place of padding"
     )
@@ -137,4 +141,16 @@ class TrainingWorkerConfig(ProcessConfig, cli_prog_name="python -m backtalk_work
         if self.backend == "tinker" and not self.tinker_key.get_secret_value().startswith("tml-"):
             # The SDK takes no others, whatever the service does with it.
             raise ValueError("BACKTALK_TRAINING_BACKEND=tinker needs a BACKTALK_TINKER_KEY that begins with tml-")
+        return self
+
+    @model_validator(mode="after")
+    def quantization_can_be_had(self) -> Self:
+        """A base in 4 bits is whole in each process, and dequantised to 16 or 32."""
+        given = f"BACKTALK_QUANTIZATION={self.quantization}"
+        if self.quantization != "none" and self.backend == "tinker":
+            raise ValueError(f"{given} is of a base that is here: BACKTALK_TRAINING_BACKEND=tinker has it elsewhere")
+        if self.quantization != "none" and self.sharding == "on":
+            raise ValueError(f"{given} has the whole base in each process: BACKTALK_TRAINING_SHARDING is off")
+        if self.quantization != "none" and self.dtype == "float64":
+            raise ValueError(f"{given} computes in float32 or bfloat16: BACKTALK_DTYPE is one of them")
         return self

@@ -72,11 +72,12 @@ def _loaded(config: TrainingWorkerConfig, group: ProcessGroup | None) -> BaseMod
     sharing = ALONE if group is None or config.sharding == "off" else group
     layout = Layout(packs=config.packing == "on", sharing=sharing, at_once=config.at_once)
     device = own_device(config.device)
-    base = load_base_model(config.model_dir, config.base_model, device, config.dtype, layout)
+    numbers = device, config.dtype, layout, config.quantization
+    base = load_base_model(config.model_dir, config.base_model, *numbers)
     if config.teacher_model_dir is None:
         return base
     folder = config.teacher_model_dir
-    return with_teacher(base, load_base_model(folder, folder.name, device, config.dtype, layout))
+    return with_teacher(base, load_base_model(folder, folder.name, *numbers))
 
 
 def _backend(config: TrainingWorkerConfig, group: ProcessGroup | None, blobs: BlobCache) -> Backend:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from transformers import PreTrainedTokenizerBase
 
-from backtalk_worker.model.load import LoadedModel, load_model, read_figures
+from backtalk_worker.model.load import LoadedModel, Quantization, load_model, read_figures
 from backtalk_worker.training.domain.adapter import linear_modules
 from backtalk_worker.training.domain.network import PLAIN, Layout, head_is_plain, network_of
 from backtalk_worker.training.errors import ModelUnsupportedError, TeacherUnsupportedError
@@ -67,10 +67,11 @@ class BaseModel:
         )
 
 
-def load_base_model(folder: Path, name: str, device: str, dtype: str, layout: Layout = PLAIN) -> BaseModel:
+def load_base_model(
+    folder: Path, name: str, device: str, dtype: str, layout: Layout = PLAIN, quantization: Quantization = "none"
+) -> BaseModel:
     """Reads the folder, and refuses a model that the chunked loss would get wrong."""
-    loaded = load_model(folder, dtype=getattr(torch, dtype))
-    loaded.network.to(torch.device(device))  # type: ignore[arg-type]
+    loaded = load_model(folder, dtype=getattr(torch, dtype), quantization=quantization, device=device)
     loaded.network.requires_grad_(False)
     if not head_is_plain(network_of(loaded.network)):
         raise ModelUnsupportedError(name)
@@ -79,7 +80,7 @@ def load_base_model(folder: Path, name: str, device: str, dtype: str, layout: La
         from backtalk_worker.training.outputs.sharding import shard
 
         shard(loaded.network, torch.device(device).type)
-    return BaseModel(name, dtype, _digest(folder), loaded, layout)
+    return BaseModel(name, dtype, _digest(folder, quantization), loaded, layout)
 
 
 def with_teacher(base: BaseModel, teacher: BaseModel) -> BaseModel:
@@ -119,9 +120,9 @@ def _control_tokens(tokenizer: PreTrainedTokenizerBase) -> tuple[str, ...]:
     return tuple(sorted(token.content for token in added if token.special or token.content in template))
 
 
-def _digest(folder: Path) -> str:
-    """sha256 over names and digests of the files that make up weights and vocabulary."""
-    whole = hashlib.sha256()
+def _digest(folder: Path, quantization: Quantization = "none") -> str:
+    """sha256 over names and digests of the files that make up weights and vocabulary, and what was made of them."""
+    whole = hashlib.sha256(b"" if quantization == "none" else f"{quantization}\n".encode())
     for path in sorted([*folder.glob("*.safetensors"), *folder.glob("*.bin"), *folder.glob("tokenizer.json")]):
         with path.open("rb") as file:
             whole.update(f"{path.name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
