@@ -14,6 +14,16 @@ it('a command whose reader goes away before it has printed all ends without a co
   expect([status, complaint]).toEqual([0, '']);
 });
 
+it('a word that is no command of a group is named, with those that there are', async () => {
+  const main = join(repositoryRoot(), 'services/cli/dist/main.js');
+  const run = spawn(process.execPath, [main, 'lessons', 'ad', 'x'], { timeout: 30_000 });
+  let complaint = '';
+  run.stderr.on('data', (data: Buffer) => (complaint += data.toString()));
+  const [status] = (await once(run, 'close')) as [number];
+  expect(status).toBe(2);
+  expect(complaint).toContain("error: unknown command 'lessons ad': there is list, show, add, edit, retire");
+});
+
 it.each([
   ['keys add --user', 'user <name>', 'A name is needed.'],
   ['feedback turn_1 --correction', 'correction <words>', 'Words are needed.'],

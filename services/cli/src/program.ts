@@ -38,7 +38,7 @@ import { trimTurns, type TrimFlags } from './commands/turns.js';
 import { undo, type UndoFlags } from './commands/undo.js';
 import { listVersions, showVersion } from './commands/versions.js';
 import { cliErrors } from './errors.js';
-import { age, createShell, name, names, size, whole, words, type Run, type Shell } from './shell.js';
+import { age, createShell, listing, name, names, size, whole, words, type Run, type Shell } from './shell.js';
 
 const weightsKind = 'weights';
 
@@ -181,8 +181,7 @@ function addLessons({ program, run }: Shell): void {
     .description('what is being learned of your wishes')
     .addHelpText('after', lessonsHelp);
   const whose = ['--user <name>', 'the person, where the key speaks for several', name] as const;
-  lessons
-    .command('list', { isDefault: true })
+  listing(lessons)
     .description('every lesson, with its state')
     .option(...whose)
     .action((flags: LessonFlags) => run((context) => listLessons(context, flags)));
@@ -276,8 +275,7 @@ function addSteering(shell: Shell): void {
     .requiredOption('--from <dir>', 'folder of the backup')
     .action((flags: { from: string }) => run((context) => restore(context, flags.from)));
   const batches = program.command('batches').description('what turns were trained on together');
-  batches
-    .command('list', { isDefault: true })
+  listing(batches)
     .description('the newest batches: trained, open, given up, and why')
     .action(() => run(listBatches));
   batches
@@ -290,8 +288,7 @@ function addSteering(shell: Shell): void {
   addTrimming(program, run);
   addForgetting(program, shell);
   const dead = program.command('dead-letters').description('facts that could not be handled');
-  dead
-    .command('list', { isDefault: true })
+  listing(dead)
     .description('what failed, where and why')
     .action(() => run(listDeadLetters));
   dead
@@ -371,8 +368,7 @@ function addInstalling({ program, run }: Shell): void {
     .option('--concurrency <n>', 'requests at the same time', whole(1))
     .option('--capture-bytes-per-day <n>', 'what the log takes of its turns in a day', whole(0))
     .action((flags: KeyFlags) => run((context) => addKey(context, flags)));
-  keys
-    .command('list', { isDefault: true })
+  listing(keys)
     .description('every key by the start of its hash')
     .action(() => run(listKeys));
   keys

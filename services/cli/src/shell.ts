@@ -62,6 +62,16 @@ export function createShell(name: string, description: string, signal: AbortSign
   return { program, run, attempt };
 }
 
+/** The command of a group where none is named; a word that is none of its commands is refused as one. */
+export function listing(group: Command): Command {
+  const list = group.command('list', { isDefault: true }).allowExcessArguments();
+  return list.hook('preAction', () => {
+    const [word] = list.args;
+    const there = group.commands.map((one) => one.name()).join(', ');
+    if (word !== undefined) group.error(`error: unknown command '${group.name()} ${word}': there is ${there}`);
+  });
+}
+
 /** An option's value as a whole number. */
 export function whole(lowest: number, highest = Number.MAX_SAFE_INTEGER): (text: string) => number {
   return (text) => {

@@ -29,8 +29,6 @@ interface VersionRow {
   readonly measurements: Readonly<Record<string, number>>;
 }
 
-const cut = (text: string, length: number) => (text.length > length ? `${text.slice(0, length - 1)}…` : text);
-
 async function readVersions(reader: FactReader, policy: string, serving: string): Promise<VersionRow[]> {
   const trained: { message: WeightsTrained; timeMs: number }[] = [];
   const staged = new Map<string, WeightsStaged>();
@@ -95,10 +93,14 @@ export async function listVersions({ connection, output }: CommandContext): Prom
       held(row),
       number(row, 'seconds'),
       row.trainedAt.slice(0, 19).replace('T', ' '),
-      cut(row.why, 60),
+      row.why,
     ]),
   );
   output.line('');
+  output.line(
+    'step KL: how far its step moved the answers that it trained on; drift: how far it is from what the base says, shown the lessons in force or not (both nats an answer).',
+  );
+  output.line('cases: turns once corrected that it was asked again: kept, of all.');
   output.line(`From which words: npx backtalk versions ${rows.at(-1)?.version ?? ''}`);
 }
 

@@ -1,9 +1,10 @@
 // Brings the files of a version from the blob store to the engine's disk. In: a version and its manifest's digest. Out: a
-// folder with the adapter, checked byte by byte and tensor by tensor, that appears whole or not at all.
+// folder with the adapter, checked byte by byte and tensor by tensor, that appears whole or not at all. What is on the disk is not
+// asked of the store again, which may be away when a loader starts anew beside an engine that holds the version.
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { asBacktalkError, type BlobStore } from '@backtalk/kit';
+import { asBacktalkError, sha256Hex, type BlobStore } from '@backtalk/kit';
 import { WeightsManifest, type WeightsFile } from '@backtalk/proto/weights';
 import { adapterMisfit, type BaseShape } from '../domain/adapter-shape.js';
 import { parseObject, readSafetensors } from '../domain/safetensors.js';
@@ -11,6 +12,7 @@ import { loaderErrors } from '../errors.js';
 
 const weightsName = 'adapter_model.safetensors';
 const configName = 'adapter_config.json';
+const manifestName = 'manifest';
 const beingWritten = '.part';
 const digestEnd = /^-[0-9a-f]{16}$/;
 
@@ -41,9 +43,9 @@ export class WeightsFiles {
 
   /** Returns the folder. */
   async fetch(wanted: WantedVersion, baseModel: string): Promise<string> {
-    const manifest = await this.manifestOf(wanted, baseModel);
-    const weights = await this.file(wanted.version, manifest.adapter, weightsName);
-    const config = await this.file(wanted.version, manifest.adapter, configName);
+    const { manifest, bytes } = await this.manifestOf(wanted, baseModel);
+    const weights = await this.file(wanted, manifest.adapter, weightsName);
+    const config = await this.file(wanted, manifest.adapter, configName);
     const { version, loraRank: rank, loraAlpha: alpha } = manifest;
     const read = readSafetensors(weights);
     if (!read.ok) throw loaderErrors.truncated({ version, file: weightsName, why: read.why });
@@ -55,6 +57,7 @@ export class WeightsFiles {
     await this.write(folder, [
       [weightsName, weights],
       [configName, config],
+      [manifestName, bytes],
     ]);
     return folder;
   }
@@ -74,9 +77,10 @@ export class WeightsFiles {
     return join(this.directory, `${version}-${manifestDigest.slice(0, 16)}`);
   }
 
-  private async manifestOf(wanted: WantedVersion, baseModel: string): Promise<WeightsManifest> {
+  private async manifestOf(wanted: WantedVersion, baseModel: string) {
     const { version, policy, manifestDigest } = wanted;
-    const bytes = await this.blob(version, 'its manifest', manifestDigest);
+    const kept = await this.kept(wanted, manifestName, manifestDigest);
+    const bytes = kept ?? (await this.blob(version, 'its manifest', manifestDigest));
     let manifest: WeightsManifest;
     try {
       manifest = WeightsManifest.decode(bytes);
@@ -87,16 +91,24 @@ export class WeightsFiles {
     if (!same) throw loaderErrors.manifestInvalid({ version, why: 'it is the manifest of another version' });
     if (manifest.baseModel !== baseModel)
       throw loaderErrors.manifestInvalid({ version, why: `it is for base model "${manifest.baseModel}"` });
-    return manifest;
+    return { manifest, bytes };
   }
 
-  private async file(version: string, files: readonly WeightsFile[], name: string): Promise<Uint8Array> {
+  private async file(wanted: WantedVersion, files: readonly WeightsFile[], name: string): Promise<Uint8Array> {
+    const { version } = wanted;
     const file = files.find((candidate) => candidate.name === name);
     if (file === undefined) throw loaderErrors.manifestInvalid({ version, why: `it names no ${name}` });
-    const bytes = await this.blob(version, name, file.digest);
+    const kept = await this.kept(wanted, name, file.digest);
+    const bytes = kept ?? (await this.blob(version, name, file.digest));
     if (bytes.byteLength !== file.bytes)
       throw loaderErrors.truncated({ version, file: name, why: `it has ${bytes.byteLength} of ${file.bytes} bytes` });
     return bytes;
+  }
+
+  /** A file of the version's folder, where it is what the digest says. */
+  private async kept(wanted: WantedVersion, name: string, digest: string): Promise<Uint8Array | undefined> {
+    const bytes = await readFile(join(this.folderOf(wanted), name)).catch(() => undefined);
+    return bytes !== undefined && sha256Hex(bytes) === digest ? bytes : undefined;
   }
 
   private async blob(version: string, file: string, digest: string): Promise<Uint8Array> {

@@ -3,7 +3,6 @@
 It never downloads and never changes the folder.
 """
 
-import logging as python_logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -135,8 +134,6 @@ def _quantized(dtype: torch.dtype, device: str) -> dict[str, Any]:
         raise OSError(
             "quantization nf4 needs the package bitsandbytes: `node deploy/start.mjs setup --with quantization`"
         )
-    # It complains of a faster kernel that it would fetch from a hub.
-    python_logging.getLogger("bitsandbytes").setLevel(python_logging.ERROR)
     config = BitsAndBytesConfig(
         load_in_4bit=True,
         bnb_4bit_quant_type="nf4",
