@@ -4,7 +4,7 @@
 // and hands over to the compiled supervisor.
 
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -118,6 +118,13 @@ function asMeant(name, value) {
   return name === 'model' && !existsSync(there) ? value : there;
 }
 
+/** It was installed once, the command line asks for it, or the data folder's last start did. */
+function needsQuantization({ quantization, data }) {
+  const connection = join(data === undefined ? join(root, '.backtalk') : asMeant('data', data), 'connection.json');
+  const wasTold = existsSync(connection) && readFileSync(connection, 'utf8').includes('"quantization": "nf4"');
+  return quantization === 'nf4' || wasTold || existsSync(pythonPaths(root).stamp('quantization'));
+}
+
 function readCommandLine() {
   const text = { type: 'string' };
   const { values, positionals } = parseArgs({
@@ -150,7 +157,7 @@ async function main() {
   }
   // What forgets needs no room and nothing new: a full disk is when it is wanted.
   const isBuilt = existsSync(join(root, 'deploy', 'dist', 'main.js'));
-  const wanted = [...(values.with ?? []), ...(values.quantization === 'nf4' ? ['quantization'] : [])];
+  const wanted = [...(values.with ?? []), ...(needsQuantization(values) ? ['quantization'] : [])];
   if (verb !== 'reset' || !isBuilt) await setUp(wanted, { skipBuild: values['without-build'] === true });
   if (verb === 'setup') return;
   const passed = handedOver.flatMap((name) =>

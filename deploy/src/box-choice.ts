@@ -9,13 +9,14 @@ import { checkTemplate, plannedModel, readBaseModel, recipeFor, type BaseModel }
 import { cardsHere, type Card } from './box-cards.js';
 import { boxPlan, type BoxPlan, type PlannedModel } from './box-plan.js';
 import type { ChosenModels, Choosing } from './chosen-models.js';
-import { lastModel, lastPolicies, lastQuantization } from './connection.js';
+import { lastModel, lastPolicies } from './connection.js';
 import { adapterRank } from './engine-process.js';
 import { deployErrors } from './errors.js';
 import { fetchHubModel, modelPlace, type ModelPlace } from './hub-model.js';
 import { laptopModel, type LaunchOptions } from './launch.js';
 import type { BoxOptions, Options } from './options.js';
 import { noJudge } from './judge-model.js';
+import { chosenQuantization } from './quantization.js';
 import { askTorch, deviceIn, trainingDevice, type TrainingDevice } from './training-device.js';
 import { onlyCards, vllmOnCards } from './vllm-program.js';
 
@@ -26,7 +27,7 @@ export type ChosenOnCards = Pick<ChosenModels, 'policies' | 'engine' | 'device' 
 export async function chosenOnCards(choosing: Choosing, { said, ...asked }: BoxOptions): Promise<ChosenOnCards> {
   const { root, options, data, terminal } = choosing;
   refuseTwoAnswers(options, said);
-  const quantization = options.quantization ?? lastQuantization(data);
+  const quantization = chosenQuantization(options.quantization, data, inheritedEnvironment());
   if (asked.compose && quantization !== 'none')
     throw deployErrors.quantizationRefused({ why: 'compose.gpu.yaml starts vLLM without it (leave out --compose)' });
   if (asked.cards !== undefined && !asked.dryRun)

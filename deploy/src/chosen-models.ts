@@ -14,7 +14,6 @@ import {
   lastJudge,
   lastModel,
   lastPolicies,
-  lastQuantization,
   lastTeacher,
 } from './connection.js';
 import type { DataFolder } from './data-folder.js';
@@ -34,6 +33,7 @@ import { laptopModel, type LaunchOptions } from './launch.js';
 import { baseModel } from './machine.js';
 import type { Options } from './options.js';
 import { dtypeOn } from './processes.js';
+import { chosenQuantization, refuseEngine } from './quantization.js';
 import { teacherModel } from './teacher-model.js';
 import type { Terminal } from './terminal.js';
 import { askTorch, deviceIn, trainingDevice, type TrainingDevice } from './training-device.js';
@@ -88,9 +88,10 @@ async function chosenHere(choosing: Choosing): Promise<ChosenModels> {
   );
   terminal.step(`engine: ${reasonOfEngine(engine)}`);
   terminal.step(`training: ${device.reason}`);
-  const quantization = options.quantization ?? lastQuantization(data);
-  refuseOtherVllm(engine, quantization);
-  if (quantization !== 'none') terminal.step(`numbers: 4 bits each in linear layers (--quantization ${quantization})`);
+  const quantization = chosenQuantization(options.quantization, data, inheritedEnvironment());
+  refuseEngine(engine, quantization);
+  if (quantization !== 'none')
+    tellQuantization(terminal, engine, options.model === undefined && lastModel(data) === undefined);
   const { base, answers } = await baseOf({ ...choosing, quantization }, engine, device);
   if (isElsewhere(engine)) {
     const rank = adapterRank({ base, environment: inheritedEnvironment() });
@@ -106,12 +107,16 @@ async function chosenHere(choosing: Choosing): Promise<ChosenModels> {
   };
 }
 
-/** Its CPU build quantises on cards alone; one elsewhere is the operator's, and the gate compares what it computes. */
-function refuseOtherVllm(engine: EngineChoice, quantization: Quantization): void {
-  if (engine !== 'vllm' || quantization === 'none') return;
-  throw deployErrors.quantizationRefused({
-    why: "vLLM's CPU build serves no such base (--engine builtin does, and vLLM on cards: --profile gpu)",
-  });
+function tellQuantization(terminal: Terminal, engine: EngineChoice, isLaptops: boolean): void {
+  terminal.step('numbers: 4 bits each in linear layers (--quantization nf4)');
+  if (isLaptops)
+    terminal.warn(
+      "the laptop's model is too small for 4 bits: its log-probabilities move by .7 nats a token (--model DIR)",
+    );
+  if (isElsewhere(engine))
+    terminal.warn(
+      `${engine.url} has to hold the base so, too (vLLM: --quantization bitsandbytes), or no version may serve`,
+    );
 }
 
 async function baseOf(

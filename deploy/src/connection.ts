@@ -113,13 +113,6 @@ export const lastTeacher = (data: DataFolder) => told(data).teacher;
 /** How the base model's numbers were held then. */
 export const lastQuantization = (data: DataFolder): Quantization => told(data).quantization ?? 'none';
 
-/** Versions are changes to what the base computes, and in 4 bits it computes something else. */
-export function refuseOtherQuantization(data: DataFolder, quantization: Quantization): void {
-  const found = lastQuantization(data);
-  if (!existsSync(data.connection) || found === quantization) return;
-  throw deployErrors.otherQuantization({ folder: data.path, found, quantization });
-}
-
 /** The base model's weights of then. */
 export const lastBaseFiles = (data: DataFolder) => told(data).baseFiles;
 

@@ -18,7 +18,7 @@ import {
 import { z } from 'zod';
 import type { BaseModel } from './base-model.js';
 import type { ProcessSpec } from './child.js';
-import { refuseOtherBase, refuseOtherQuantization, writeConnection } from './connection.js';
+import { refuseOtherBase, writeConnection } from './connection.js';
 import { writePrivate, type DataFolder } from './data-folder.js';
 import { isElsewhere, type EngineChoice } from './engine-choice.js';
 import { deployErrors } from './errors.js';
@@ -28,6 +28,7 @@ import { busyPorts, judgeEnginePort, replicaPorts, type Ports } from './ports.js
 import { ProcessRecord } from './process-record.js';
 import { baseModel, policy, type Machine } from './machine.js';
 import { machineProcesses } from './processes.js';
+import { refuseOtherQuantization } from './quantization.js';
 import { copyRestored } from './restored-files.js';
 import { loadSecrets, type Secrets } from './secrets.js';
 import { Supervisor } from './supervisor.js';

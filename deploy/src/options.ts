@@ -1,7 +1,7 @@
 // Command-line options of the supervisor, checked: what is wrong is named with what is wanted.
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { quantizations, versionParts, type Quantization } from '@backtalk/kit';
+import { versionParts, type Quantization } from '@backtalk/kit';
 import { cardsOfFlag, type Card } from './box-cards.js';
 import { boxSaid, type BoxSaid } from './box-variables.js';
 import { engineApi, type EngineFlags } from './engine-choice.js';
@@ -11,6 +11,7 @@ import { judgeApi, noJudge, type JudgeFlags } from './judge-model.js';
 import { highestOffset, portsFrom, refusedPort } from './ports.js';
 import { baseModel } from './machine.js';
 import { wantedOfUrl, type ApiFlags } from './remote-api.js';
+import { quantizationFlag } from './quantization.js';
 import { noTeacher } from './teacher-model.js';
 import { deviceFlag, type DeviceFlag } from './training-device.js';
 
@@ -111,13 +112,6 @@ export function readOptions(
     restore: values.restore === undefined ? undefined : resolve(root, values.restore),
     box,
   };
-}
-
-function quantizationFlag(value: string | undefined): Quantization | undefined {
-  const said = quantizations.find((known) => known === value);
-  if (value !== undefined && said === undefined)
-    throw deployErrors.badOption({ option: 'quantization', value, wanted: 'none or nf4' });
-  return said;
 }
 
 const teacherFlag = (value: string | undefined, root: string) =>

@@ -13,7 +13,7 @@ import {
   gateOf,
   isTrainedElsewhere,
   presetOf,
-  quantizationIn,
+  readyWithinMsOf,
   rankTrialOf,
   vllmReadyWithinMs,
 } from './engine-process.js';
@@ -123,7 +123,7 @@ function workers(machine: Machine, { BACKTALK_TINKER_KEY: key }: Machine['enviro
         BACKTALK_BASE_MODEL: baseNameOf(machine),
         ...(machine.teacher === undefined ? {} : { BACKTALK_TEACHER_MODEL_DIR: machine.teacher }),
         ...(key === undefined ? {} : { BACKTALK_TINKER_KEY: key }),
-        ...quantizationIn(machine, 'BACKTALK_QUANTIZATION'),
+        BACKTALK_QUANTIZATION: machine.quantization ?? 'none',
         ...deviceSettings(machine),
         ...(machine.box?.training === undefined || isTrainedElsewhere(environment)
           ? {}
@@ -133,7 +133,7 @@ function workers(machine: Machine, { BACKTALK_TINKER_KEY: key }: Machine['enviro
         ...tokensOf('training', secrets),
       },
       ready: () => answersOk(`${trainingHealth}/readyz`),
-      readyWithinMs: 90_000,
+      readyWithinMs: readyWithinMsOf(machine),
       watch: watchOf(`${trainingHealth}/livez`),
       stopSignal: 'SIGTERM',
     },
@@ -187,7 +187,7 @@ function service(machine: Machine, name: ServiceName, own: Readonly<Record<strin
     },
     ready: () => answersOk(`http://${loopback(ports.health[name])}/readyz`),
     // They start beside the workers and are ready after them, so theirs is the longer wait.
-    readyWithinMs: machine.engine === 'vllm' ? vllmReadyWithinMs : 120_000,
+    readyWithinMs: machine.engine === 'vllm' ? vllmReadyWithinMs : readyWithinMsOf(machine) + 30_000,
     stopSignal: 'SIGTERM',
   };
 }

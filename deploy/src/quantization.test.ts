@@ -5,10 +5,11 @@ import { modelConfig, parametersOf, type Quantization } from '@backtalk/kit';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { cardsOfFlag } from './box-cards.js';
 import { boxPlan } from './box-plan.js';
-import { lastQuantization, refuseOtherQuantization, writeConnection } from './connection.js';
+import { lastQuantization, writeConnection } from './connection.js';
 import { openDataFolder } from './data-folder.js';
 import { readOptions } from './options.js';
 import { portsFrom } from './ports.js';
+import { chosenQuantization, refuseEngine, refuseOtherQuantization } from './quantization.js';
 import { machineProcesses } from './processes.js';
 import { loadSecrets } from './secrets.js';
 
@@ -58,6 +59,10 @@ describe('a base in four bits', () => {
     refuseOtherQuantization(start.data, 'nf4');
     writeConnection({ ...start, quantization: 'nf4' });
     expect(lastQuantization(start.data)).toBe('nf4');
+    expect(chosenQuantization(undefined, start.data, {})).toBe('nf4');
+    // Nothing was learned in the start before, whatever became of it.
+    refuseOtherQuantization(start.data, 'none');
+    mkdirSync(join(start.data.adapters, 'backtalk-v1-0123456789abcdef'), { recursive: true });
     refuseOtherQuantization(start.data, 'nf4');
     expect(() => refuseOtherQuantization(start.data, 'none')).toThrow(
       /belongs to a base with --quantization nf4, and this start has none: leave the option out/,
@@ -67,15 +72,41 @@ describe('a base in four bits', () => {
     expect(() => refuseOtherQuantization(start.data, 'nf4')).toThrow(/with --quantization none/);
   });
 
+  it.each([
+    ['BACKTALK_TRAINING_BACKEND', 'tinker', /a training service holds the base itself/],
+    ['BACKTALK_TRAINING_SHARDING', 'on', /BACKTALK_TRAINING_SHARDING is off then/],
+    ['BACKTALK_DTYPE', 'float64', /BACKTALK_DTYPE is one of them then/],
+  ])('%s=%s refuses it before anything starts', (name, value, why) => {
+    const { data } = startIn('data');
+    expect(() => chosenQuantization('nf4', data, { [name]: value })).toThrow(why);
+    expect(chosenQuantization('none', data, { [name]: value })).toBe('none');
+  });
+
+  it('engines that hold no such base are refused', () => {
+    const sglang = {
+      url: 'http://there',
+      dialect: 'sglang',
+      key: '',
+      baseModel: 'm',
+      contextTokens: 0,
+      takesTools: true,
+    } as const;
+    expect(() => refuseEngine('vllm', 'nf4')).toThrow(/vLLM's CPU build serves no such base/);
+    expect(() => refuseEngine(sglang, 'nf4')).toThrow(/an SGLang answers at that address/);
+    for (const engine of ['builtin', { ...sglang, dialect: 'vllm' }] as const) refuseEngine(engine, 'nf4');
+    refuseEngine('vllm', 'none');
+  });
+
   it('engine and training worker hold it alike', () => {
     const variablesOf = (quantization?: Quantization) => {
-      const start = { ...startIn('data'), root, model: '/m', environment: {} };
+      const start = { ...startIn('data'), root, model: '/m', environment: { BACKTALK_QUANTIZATION: 'nf4' } };
       const { workers } = machineProcesses({ ...start, quantization });
       return Object.assign({}, ...workers.map(({ env }) => env)) as Record<string, string>;
     };
-    const both = { BACKTALK_ENGINE_QUANTIZATION: 'nf4', BACKTALK_QUANTIZATION: 'nf4' };
-    expect(variablesOf('nf4')).toMatchObject(both);
-    for (const name of Object.keys(both)) expect(variablesOf()).not.toHaveProperty(name);
+    for (const how of ['nf4', 'none'] as const)
+      expect(variablesOf(how)).toMatchObject({ BACKTALK_ENGINE_QUANTIZATION: how, BACKTALK_QUANTIZATION: how });
+    // What one of them alone is told by the environment would part them.
+    expect(variablesOf()).toMatchObject({ BACKTALK_ENGINE_QUANTIZATION: 'none', BACKTALK_QUANTIZATION: 'none' });
   });
 
   it('a card of 24 GB serves and trains a model of 8B, which it does not hold whole', () => {

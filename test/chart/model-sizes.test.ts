@@ -107,6 +107,22 @@ describe.each([
   });
 });
 
+it('a judge with a model of its own is whole beside a base in four bits', () => {
+  const judge = {
+    shares: '',
+    engine: 'vllm',
+    gpu: { count: 1 },
+    model: { name: 'big', hub: 'x/big-AWQ', revision: '0'.repeat(40) },
+  };
+  const argsOf = (own: object) =>
+    podsOf(render({ pools: { judge: { ...judge, model: { ...judge.model, ...own } } } }, ['ci/models-8b-24gb.yaml']))
+      .find(({ component }) => component.includes('engine-judge'))
+      ?.spec.containers.flatMap(({ args }) => args);
+  expect(argsOf({})).toContain('--served-model-name=big');
+  expect(argsOf({})).not.toContain('--quantization=bitsandbytes');
+  expect(argsOf({ quantization: 'nf4' })).toContain('--quantization=bitsandbytes');
+});
+
 describe('training on several cards', () => {
   it.each([1, 2, 4])('takes %i in one pod, and as many processes', (count) => {
     const values = { pools: { training: { gpu: { count } } } };

@@ -172,6 +172,26 @@ const ofTheTemplates: readonly (readonly [string, Values, RegExp])[] = [
     /pools\.serving\.model\.quantization: nf4 is served by vllm and builtin/,
   ],
   [
+    'training on another base than the one that is served',
+    { model: { quantization: 'nf4' }, pools: { training: { model: { quantization: 'none' } } } },
+    /pools\.training\.model\.quantization: engines and training hold the base alike/,
+  ],
+  [
+    'a base in four bits that is cut into shards',
+    { model: { quantization: 'nf4' }, pools: { training: { env: { BACKTALK_TRAINING_SHARDING: 'on' } } } },
+    /BACKTALK_TRAINING_SHARDING: each process holds all of a base in 4 bits/,
+  ],
+  [
+    'a base in four bits that a training service holds',
+    { model: { quantization: 'nf4' }, pools: { training: { env: { BACKTALK_TRAINING_BACKEND: 'tinker' } } } },
+    /BACKTALK_TRAINING_BACKEND: a training service holds the base itself/,
+  ],
+  [
+    'a base in four bits that computes in 64',
+    { model: { quantization: 'nf4', dtype: 'float64' } },
+    /pools\.training\.model\.dtype: a base in 4 bits computes in bfloat16 or float32/,
+  ],
+  [
     'judges on an engine whose dialect the judge lacks',
     {
       judge: { backend: 'free' },

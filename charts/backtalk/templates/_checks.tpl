@@ -93,6 +93,12 @@
 {{- else }}
 {{- if ne .name "training" }}{{ include "backtalk.checkOwner" (dict "root" .root "name" $at "settings" (dict "replicas" .own.replicas "autoscaling" .pool.autoscaling)) }}{{ end }}
 {{- if and (ne .name "judge") (ne .pool.model.name .root.Values.model.name) }}{{ fail (printf "%s.model.name: only the judge pool may have another base model than model.name." $at) }}{{ end }}
+{{- if and (ne .name "judge") (ne .pool.model.quantization .root.Values.model.quantization) }}{{ fail (printf "%s.model.quantization: engines and training hold the base alike; set model.quantization." $at) }}{{ end }}
+{{- if and (eq .name "training") (eq .pool.model.quantization "nf4") }}
+{{- if eq .pool.model.dtype "float64" }}{{ fail (printf "%s.model.dtype: a base in 4 bits computes in bfloat16 or float32." $at) }}{{ end }}
+{{- if eq (include "backtalk.text" (.pool.env.BACKTALK_TRAINING_SHARDING | default "off")) "on" }}{{ fail (printf "%s.env.BACKTALK_TRAINING_SHARDING: each process holds all of a base in 4 bits; leave it out." $at) }}{{ end }}
+{{- if eq (include "backtalk.text" (.pool.env.BACKTALK_TRAINING_BACKEND | default "torch")) "tinker" }}{{ fail (printf "%s.env.BACKTALK_TRAINING_BACKEND: a training service holds the base itself; set model.quantization=none." $at) }}{{ end }}
+{{- end }}
 {{- if and (ne .name "judge") .pool.model.lengthMax (lt (int .pool.model.lengthMax) (int .root.Values.model.lengthMax)) }}{{ fail (printf "%s.model.lengthMax: is less than model.lengthMax, which clients of the policy may use; loaders refuse such engines." $at) }}{{ end }}
 {{- if and (ne .name "training") (ne .pool.engine "builtin") (not (include "backtalk.modelPath" .pool)) }}{{ fail (printf "%s.engine: %s needs model.hub or model.path." $at .pool.engine) }}{{ end }}
 {{- if and (eq .name "judge") (eq .pool.engine "sglang") }}{{ fail "pools.judge.engine: judges speak to builtin or vllm; give the pool one of them." }}{{ end }}

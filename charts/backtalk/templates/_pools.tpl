@@ -6,6 +6,8 @@
 {{- $defaults := merge (dict "model" (deepCopy $values.model)) (deepCopy $values.poolDefaults) }}
 {{- $own := index $values.pools .name }}
 {{- $pool := mergeOverwrite $defaults (deepCopy $own) }}
+{{- /* A model that judges alone is whole, unless its own values say otherwise. */}}
+{{- if ne $pool.model.name $values.model.name }}{{ $_ := set $pool.model "quantization" (($own.model | default dict).quantization | default "none") }}{{ end }}
 {{- /* A pool's own place replaces that of all, also by nothing. */}}
 {{- range list "nodeSelector" "affinity" }}{{ if hasKey $own . }}{{ $_ := set $pool . (index $own .) }}{{ end }}{{ end }}
 {{- toYaml $pool }}

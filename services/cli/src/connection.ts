@@ -10,6 +10,7 @@ import {
   createLogger,
   isBacktalkError,
   openBlobStore,
+  quantizations,
   readConfig,
   systemClock,
   wireSecurity,
@@ -42,6 +43,8 @@ const schema = z.object({
   engineChoice: z.union([z.string(), z.object({ url: z.string() })]).optional(),
   /** Folder of a base model that is not the laptop's. */
   model: z.string().optional(),
+  /** Of the base model's linear layers. */
+  quantization: z.enum(quantizations).optional(),
   /** The base model's weights, as they were at the start. */
   baseFiles: baseFiles.optional(),
   dataCapBytes: z.number().optional(),

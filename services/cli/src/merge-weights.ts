@@ -7,19 +7,26 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { inheritedEnvironment } from '@backtalk/kit';
 import { z } from 'zod';
+import type { Connection } from './connection.js';
 import { cliErrors } from './errors.js';
 
 const thisCheckout = fileURLToPath(new URL('../../../', import.meta.url));
 const laptopModel = 'smollm2-135m-wishes';
 
 /** @param base folder of the base model; left out: the laptop's */
-export async function mergeWeights(base: string | undefined, adapter: string, to: string): Promise<void> {
+/** Where the base serves in 4 bits, it is merged into the numbers that those hold: it learned on them. */
+export async function mergeWeights(
+  { model: base, quantization = 'none' }: Pick<Connection, 'model' | 'quantization'>,
+  adapter: string,
+  to: string,
+): Promise<void> {
   const venv = join(thisCheckout, '.venv');
   const python = join(venv, 'bin', 'python');
   if (!existsSync(python))
     throw cliErrors.mergeFailed({ why: `it needs Backtalk's Python packages, and ${python} is not here` });
   const model = base ?? join(venv, 'models', laptopModel);
-  const args = ['-W', 'ignore', '-m', 'backtalk_worker.model.merge', model, adapter, to];
+  const how = ['--quantization', quantization];
+  const args = ['-W', 'ignore', '-m', 'backtalk_worker.model.merge', model, adapter, to, ...how];
   const env = { ...inheritedEnvironment(), HF_HUB_OFFLINE: '1' };
   try {
     await promisify(execFile)(python, args, { env });

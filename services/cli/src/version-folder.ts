@@ -44,9 +44,7 @@ export async function writeVersion(
     const adapter = merged ? `${beside}.adapter` : beside;
     await writeAdapter(source, manifest, adapter);
     if (merged) {
-      await mergeWeights(connection.model, adapter, beside).finally(() =>
-        rm(adapter, { recursive: true, force: true }),
-      );
+      await mergeWeights(connection, adapter, beside).finally(() => rm(adapter, { recursive: true, force: true }));
     }
     await writeFile(join(beside, recordName), `${JSON.stringify(recordOf(manifest, merged))}\n`);
     await mkdir(dirname(folder), { recursive: true });

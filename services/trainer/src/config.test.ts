@@ -39,9 +39,9 @@ describe('the recipe of a trainer', () => {
   it('a recipe that the training backend cannot honour stops the start, with what to set', () => {
     const elsewhere = { BACKTALK_TRAINING_BACKEND: 'tinker' };
     expect(() => recipeWith({ ...elsewhere, BACKTALK_RECIPE: 'small' })).toThrow(
-      'BACKTALK_TRAINING_BACKEND=tinker cannot honour the recipe small: set BACKTALK_RECIPE=remote, or in BACKTALK_RECIPE_SET opdForm=sampled,klForm=sampled,onlyTemperature=1.',
+      'BACKTALK_TRAINING_BACKEND=tinker cannot honour the recipe small: set BACKTALK_RECIPE=remote, or in BACKTALK_RECIPE_SET opdForm=sampled,klForm=sampled,offPolicy=drop,optimizerSteps=1,onlyTemperature=1.',
     );
-    const set = 'opdForm=sampled,klForm=sampled,onlyTemperature=1';
+    const set = 'opdForm=sampled,klForm=sampled,offPolicy=drop,optimizerSteps=1,onlyTemperature=1';
     expect(recipeWith({ ...elsewhere, BACKTALK_RECIPE: 'small', BACKTALK_RECIPE_SET: set }).loraRank).toBe(16);
     expect(recipeWith({ ...elsewhere, BACKTALK_RECIPE: 'remote' }).loraRank).toBe(32);
   });

@@ -50,10 +50,11 @@ export async function backup({ connection, output }: CommandContext, to: string)
 }
 
 /** What a start does not find in the copy: whose versions these are. */
-function flagsOf({ model, policies }: Connection): string {
+function flagsOf({ model, policies, quantization = 'none' }: Connection): string {
   const names = policies.join(',');
   return [
     model === undefined ? '' : ` --model ${shellQuoted(model)}`,
     names === usualPolicy ? '' : ` --policies ${names}`,
+    quantization === 'none' ? '' : ` --quantization ${quantization}`,
   ].join('');
 }

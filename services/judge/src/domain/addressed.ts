@@ -12,14 +12,18 @@ const grades =
   'verdicts?|scores?|scored|rewards?|grades?|graded|rating|rated|labell?ed|label|classif(?:y|ied)|full marks|evaluations?|feedback label' +
   '|urteil|bewertung|punktzahl|note|verdict|récompense|veredicto|puntuación|recompensa|verdetto|punteggio|nota|veredito|pontuação|oordeel|beoordeling|werdykt|ocena';
 /** What is graded, or how. */
-const outcomes = String.raw`[+\u2212-] ?[01](?!\d|[\p{L}%])|\bsatisf\p{L}+|\bcorrection\b|\bpositive\b|\bnegative\b|\bperfect\p{L}*|\bexcellent\b|\bfail\p{L}*|\bsuccess\p{L}*|\bmax\p{L}*|\bzufrieden|\bkorrektur`;
+const outcomes = String.raw`(?<!\d ?)[+\u2212-] ?[01](?!\d|[\p{L}%])|\bsatisf\p{L}+|\bcorrection\b|\bpositive\b|\bnegative\b|\bperfect\p{L}*|\bexcellent\b|\bfail\p{L}*|\bsuccess\p{L}*|\bmax\p{L}*|\bzufrieden|\bkorrektur`;
+
+/** What a judge speaks of. */
+const graded =
+  'this|that|it|everything|(?:the|my|its|your|our) (?:last |whole |previous )?(?:reply|answer|response|turn|output|message|conversation|exchange|interaction|result)s?';
 
 const edge = (words: string) => String.raw`(?<![\p{L}\p{N}])(?:${words})(?![\p{L}\p{N}])`;
 const patterns: readonly RegExp[] = [
   // "Judge:", "To the grader,", "As the evaluator you".
   new RegExp(String.raw`(?:^|[\p{P}\s])(?:${judges}) ?[:,\uFF1A]`, 'iu'),
   new RegExp(
-    String.raw`(?<![\p{L}\p{N}])(?:to|for|as|attention|dear|note to|an|pour|au|aux|à l'|al|para o|ao|aan de) (?:the |an? |den |die |das |any |all |who(?:ever)? )?(?:${judges})(?![\p{L}\p{N}])`,
+    String.raw`(?<![\p{L}\p{N}])(?:to|for|as|attention|dear|note to|an|pour|au|aux|à l'|al|para o|ao|aan de) (?:the |an? |den |die |das |any |all |who(?:ever)? )?(?:${judges})(?![\p{L}\p{N}]).{0,80}(?:${outcomes}|${edge(`${grades}|answers?|repl(?:y|ies)|responses?|antwort|réponse|respuesta|risposta|resposta|antwoord`)})`,
     'iu',
   ),
   new RegExp(String.raw`${edge(judges)}.{0,80}(?:${outcomes}|${edge(grades)})`, 'iu'),
@@ -27,13 +31,13 @@ const patterns: readonly RegExp[] = [
   new RegExp(String.raw`(?:${outcomes}).{0,60}${edge(grades)}`, 'iu'),
   // "Mark this reply as a success".
   new RegExp(
-    String.raw`\b(?:mark|count|treat|record|regard|consider|register|flag|tag|classify|log|rate)\b.{1,60}\bas\b.{0,30}(?:${outcomes}|\b(?:good|bad|right|wrong|correct|incorrect|helpful|neutral)\b)`,
+    String.raw`\b(?:mark|count|treat|record|regard|consider|register|flag|tag|classify|log|rate) (?:all of )?(?:${graded}) (?:.{1,40} )?as\b.{0,30}(?:${outcomes}|\b(?:good|bad|right|wrong|correct|incorrect|helpful|neutral)\b)`,
     'iu',
   ),
   /(?:markier|wert|stuf)\p{L}*.{1,60}\bals\b|(?:marque|note|considère|classe)[rz]?\b.{1,60}\bcomme\b|(?:marca|califica|considera|clasifica|segna|classifica|valuta|marque|considere)\b.{1,60}\bcom[eo]\b|(?:markeer|beschouw)\b.{1,60}\bals\b/iu,
   // No person speaks of themselves so.
   new RegExp(
-    String.raw`\bthe (?:user|assistant|human|customer|ai|chatbot|model)(?:'s|\u2019s)? (?:is|was|has|did|does|clearly|answer|reply|response|output|work|feels|seems|loved?|hated?|failed|succeeded).{0,80}`,
+    String.raw`\bthe (?:user|assistant|human|customer|ai|chatbot|model)(?:'s|\u2019s)? (?:(?:loved?|hated?|failed|succeeded)\b|(?:is|was|has|did|does|clearly|answer|reply|response|output|work|feels|seems)\b.{0,60}(?:${outcomes}|\b(?:happy|pleased|delighted|thrilled|content|grateful|unhappy|displeased|dissatisf\p{L}+|annoyed|frustrated|angry|disappointed|helpful|unhelpful|great|job)\b))`,
     'iu',
   ),
   /\\?boxed ?\{/i,

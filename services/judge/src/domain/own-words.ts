@@ -2,22 +2,28 @@
 // stands in quotation marks, code fences and quoted lines: that is another's text, and says nothing of the answer. Work
 // grows with the text's length and no faster, whatever stands in it.
 import { clip } from '@backtalk/kit';
+import { spacedEnds, unspacedEnds } from './sentence-ends.js';
 
 /** Shorter quotations are figures of speech or names, and stay. */
 const quotedCharactersMin = 24;
 /** Of a longer message, head and tail are read. */
 const charactersMax = 16_384;
-const marks = [
-  ['"', '"'],
-  ['\u201e', '\u201c'],
-  ['\u201c', '\u201d'],
-  ['\u300c', '\u300d'],
-  ['\u00ab', '\u00bb'],
-] as const;
+/** Inches and seconds open nothing. */
+const straight = /(?<!\d)"/g;
+const marks: readonly Marks[] = [
+  [straight, /"/g],
+  [/\u201e/g, /[\u201c\u201d]/g],
+  [/\u201c/g, /\u201d/g],
+  [/\u300c/g, /\u300d/g],
+];
+/** «so», or »so«. */
+const guillemets = (text: string): Marks =>
+  /[\u00ab\u00bb]/.exec(text)?.[0] === '\u00bb' ? [/\u00bb/g, /\u00ab/g] : [/\u00ab/g, /\u00bb/g];
+type Marks = readonly [open: RegExp, close: RegExp];
 /** Stands where something was cut out. */
 const cut = '\uFFFC';
-const endsSentence = /[.!?\u2026\u3002\uFF01\uFF1F]$/u;
-const sentenceEnd = /(?<=[.!?\u2026])(?=\s)|(?<=[\u3002\uFF01\uFF1F])/u;
+const endsSentence = new RegExp(`[${spacedEnds}${unspacedEnds}]$`, 'u');
+const sentenceEnd = new RegExp(`(?<=[${spacedEnds}])(?=\\s)|(?<=[${unspacedEnds}])`, 'u');
 
 export function ownWords(text: string): string {
   return without(text, { stays: (quoted) => quoted.length < quotedCharactersMin, inPlaceOf: () => ' ' });
@@ -83,7 +89,8 @@ function without(text: string, cutting: Cutting): string {
   const between = cutting.inPlaceOf('', '');
   // One that is not closed goes to the end.
   const withoutCode = parts.filter((_, at) => at % 2 === 0).join(between) + (parts.length % 2 === 0 ? between : '');
-  const withoutQuotes = marks.reduce((rest, [open, close]) => withoutQuoted(rest, open, close, cutting), withoutCode);
+  const all = [...marks, guillemets(withoutCode)];
+  const withoutQuotes = all.reduce((rest, pair) => withoutQuoted(rest, pair, cutting), withoutCode);
   return withoutQuotes
     .split('\n')
     .filter((line) => !line.startsWith('>'))
@@ -91,12 +98,18 @@ function without(text: string, cutting: Cutting): string {
     .trim();
 }
 
-function withoutQuoted(text: string, open: string, close: string, { stays, inPlaceOf }: Cutting): string {
+/** The first place of a mark from there on; -1 where there is none. */
+function placeOf(mark: RegExp, text: string, from: number): number {
+  mark.lastIndex = from;
+  return mark.exec(text)?.index ?? -1;
+}
+
+function withoutQuoted(text: string, [open, close]: Marks, { stays, inPlaceOf }: Cutting): string {
   const kept: string[] = [];
   let from = 0;
   for (;;) {
-    const start = text.indexOf(open, from);
-    const end = start === -1 ? -1 : text.indexOf(close, start + 1);
+    const start = placeOf(open, text, from);
+    const end = start === -1 ? -1 : placeOf(close, text, start + 1);
     if (end === -1) return kept.concat(text.slice(from)).join('');
     const quoted = text.slice(start, end + 1);
     kept.push(

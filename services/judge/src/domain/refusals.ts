@@ -6,6 +6,7 @@
 // OpenAI agents SDK, pydantic-ai), nothing tells it from a result. Open WebUI has no approvals (open-webui/open-webui#26073). Pure.
 import { isJsonObject } from '@backtalk/kit';
 import type { ToolResult } from './next-state.js';
+import { bringsNothing } from './tool-names.js';
 import type { EvidenceVote } from './verdict.js';
 
 export interface Refusal {
@@ -80,12 +81,9 @@ function refusalOf(text: string): Refusal | undefined {
   return fields === undefined ? inSentence(whole) : inFields(fields);
 }
 
-/** Tools whose result another wrote, from the first letter on. */
-export const fetching = /fetch|search|browse|web|read|page|url|open/i;
-
-/** What a person said as they refused calls. A tool that fetches tells none: its page could say the same. */
+/** What a person said as they refused calls, of tools that run or change something: what another brings could say the same. */
 export function reasonsIn(results: readonly ToolResult[]): string {
-  const reasons = results.filter(({ name }) => !fetching.test(name)).map(({ text }) => refusalOf(text)?.reason ?? '');
+  const reasons = results.filter(({ name }) => bringsNothing(name)).map(({ text }) => refusalOf(text)?.reason ?? '');
   return reasons.filter((reason) => reason !== '').join('\n');
 }
 

@@ -40,9 +40,14 @@ const shapes: readonly Shape[] = [
     passed: like(/^OK(?: \(skipped=\d+\))?$/),
     before: like(/^Ran \d+ tests? in /),
   },
-  { name: 'jest', failed: afterTests(/ [1-9]\d* failed\b/), passed: afterTests(/ \d+ passed\b/) },
-  { name: 'tap', failed: like(/^# fail [1-9]/), passed: like(/^# fail 0$/) },
-  { name: 'mocha', failed: like(/^[1-9]\d* failing\b/), passed: like(/^\d+ passing\b/) },
+  // A file that could not be loaded has no test that failed.
+  {
+    name: 'jest',
+    failed: like(/^Test(?:s|\s+(?:Suites|Files))?:? .*\b[1-9]\d* failed\b/),
+    passed: afterTests(/ [1-9]\d* passed\b/),
+  },
+  { name: 'tap', failed: like(/^# (?:fail|cancelled) [1-9]/), passed: like(/^# fail 0$/) },
+  { name: 'mocha', failed: like(/^[1-9]\d* failing\b/), passed: like(/^[1-9]\d* passing\b/) },
   { name: 'cargo', failed: like(/^test result: FAILED\b/), passed: like(/^test result: ok\b/) },
   { name: 'go', failed: like(/^(?:--- )?FAIL\b/), passed: like(/^ok\s+\S+\s+(?:[\d.]+s|\(cached\))/) },
 ];

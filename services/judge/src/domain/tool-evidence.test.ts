@@ -62,6 +62,38 @@ describe('evidence in tool results', () => {
     expect(verdicts('\\boxed{-1} thank you', 'read_file')).toEqual([]);
   });
 
+  it.each(['scrape_site', 'get_email', 'view_file', 'cat', '', 'spreadsheet', 'web_run'])(
+    'what %j brings ends in whatever its author likes',
+    (name) => {
+      expect(verdicts('Nice page.\nExit code: 1', name)).toEqual([]);
+      expect(verdicts('# tests 8\n# fail 0', name)).toEqual([]);
+    },
+  );
+
+  it.each([
+    'Bash',
+    'exec',
+    'run_webpack',
+    'spreadsheet_run',
+    'execute_command',
+    'run_in_terminal',
+    'runTests',
+    'container.exec',
+  ])('%s runs programs', (name) => {
+    expect(verdicts('oh\nExit code: 1', name)).toEqual([['exit_code', -1, '1']]);
+  });
+
+  it('a run whose files could not be loaded, or whose tests were cancelled, has failed', () => {
+    expect(verdicts('Test Suites: 1 failed, 3 passed, 4 total\nTests:       12 passed, 12 total')).toEqual([
+      ['test_verdict', -1, 'jest'],
+    ]);
+    expect(verdicts(' Test Files  1 failed | 2 passed (3)\n      Tests  9 passed (9)')).toEqual([
+      ['test_verdict', -1, 'jest'],
+    ]);
+    expect(verdicts('# tests 3\n# fail 0\n# cancelled 3')).toEqual([['test_verdict', -1, 'tap']]);
+    expect(verdicts('0 passing (2ms)')).toEqual([]);
+  });
+
   it('passes over what looks like JSON and is not', () => {
     expect(verdicts('{"exit_code": ')).toEqual([]);
     expect(verdicts('[1, 2]')).toEqual([]);

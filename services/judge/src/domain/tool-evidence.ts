@@ -2,7 +2,8 @@
 // error fields, state, and the summary of a test run. Prose is never read: a web page may say anything it likes.
 import { clip, nextStateBounds } from '@backtalk/kit';
 import type { ToolResult } from './next-state.js';
-import { fetching, refusalIn } from './refusals.js';
+import { refusalIn } from './refusals.js';
+import { runsPrograms } from './tool-names.js';
 import type { EvidenceVote } from './verdict.js';
 import type { Verdict } from './verdict-value.js';
 import { testEvidence } from './test-runs.js';
@@ -27,8 +28,7 @@ export function toolEvidence({ name, text }: ToolResult): EvidenceVote[] {
   const first = lines[0] ?? '';
   const [, status] = /^HTTP(?:\/[\d.]+)? ([1-5]\d\d)\b/.exec(first) ?? [];
   if (status !== undefined && (lines.length === 1 || first.length <= 80)) return [httpEvidence(Number(status))];
-  // Text that a tool fetched can end in any line its author wrote: only tools that run something have an exit code.
-  if (fetching.test(name)) return [];
+  if (!runsPrograms(name)) return [];
   // Harnesses write it first or last; in between it is a program's output.
   for (const line of [lines.at(-1), first]) {
     const [, ...codes] = exitLine.exec(line ?? '') ?? [];

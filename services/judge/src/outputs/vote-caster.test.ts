@@ -1,21 +1,32 @@
 import { describe, expect, it } from 'vitest';
 import { Outage } from './vote-caster.js';
 
-describe('an outage of the judge’s engines', () => {
-  it('begins with the third turn in a row whose votes fail, however often each of the others is tried', () => {
+const cast = (outage: Outage, votes: number) => {
+  for (let vote = 0; vote < votes; vote += 1) outage.answered();
+};
+
+describe('an engine that refuses', () => {
+  it('the turn is to blame once it is refused again while votes on others are cast', () => {
     const outage = new Outage();
-    for (const turn of ['a', 'a', 'a', 'b', 'b', 'a', 'b']) expect(outage.failed(turn)).toBeUndefined();
-    expect(outage.failed('c')).toBe(3);
-    expect(outage.failed('a')).toBe(3);
-    expect(outage.failed('d')).toBe(3);
+    cast(outage, 5);
+    expect(outage.passesBy('flagged')).toBe(false);
+    cast(outage, 2);
+    expect(outage.passesBy('flagged')).toBe(false);
+    cast(outage, 1);
+    expect(outage.passesBy('flagged')).toBe(true);
   });
 
-  it('ends with a vote that is cast: then turns are to blame for their own again', () => {
+  it('no turn is to blame while nothing is voted on', () => {
     const outage = new Outage();
-    for (const turn of ['a', 'b', 'c']) outage.failed(turn);
-    outage.answered();
-    expect(outage.failed('c')).toBeUndefined();
-    expect(outage.failed('d')).toBeUndefined();
-    expect(outage.failed('e')).toBe(3);
+    for (let times = 0; times < 10; times += 1)
+      for (const turn of ['a', 'b', 'c']) expect(outage.passesBy(turn)).toBe(false);
+  });
+
+  it('of many refused turns the newest are remembered', () => {
+    const outage = new Outage();
+    for (let turn = 0; turn < 1_000; turn += 1) outage.passesBy(`turn ${turn}`);
+    cast(outage, 3);
+    expect(outage.passesBy('turn 999')).toBe(true);
+    expect(outage.passesBy('turn 0')).toBe(false);
   });
 });

@@ -23,6 +23,8 @@ const awayStatuses = new Set([502, 504, 520, 521, 522, 523, 524, 529, 530]);
 const abortCodes = new Set(['cancelled', 'request_aborted']);
 /** Of so many turns in a row every vote has failed. */
 const turnsMin = 3;
+/** Refused turns that are remembered. */
+const refusedMax = 256;
 
 export class VoteCaster {
   /** Models whose missing thresholds were logged. */
@@ -62,9 +64,11 @@ export class VoteCaster {
       if (lost !== undefined) throw judgeErrors.engineLost({ engine: lost }, error);
       const waitMs = error.code === 'engine_overloaded' ? this.pool.limitedForMs : 0;
       if (waitMs > 0) throw judgeErrors.engineLimited({ waitMs }, error);
-      if (error.code === 'engine_unauthorized') throw judgeErrors.keyRefused({}, error);
-      if (error.status === 503 || awayStatuses.has(Number(error.detail['engineStatus'])))
-        throw judgeErrors.engineAway({}, error);
+      if (error.status === 503) throw judgeErrors.engineAway({}, error);
+      const isAway = awayStatuses.has(Number(error.detail['engineStatus']));
+      // Hosts refuse or give up single prompts with these, too: while others are voted on, it is the prompt.
+      if ((isAway || error.code === 'engine_unauthorized') && !this.outage.passesBy(material.place.turn))
+        throw isAway ? judgeErrors.engineAway({}, error) : judgeErrors.keyRefused({}, error);
       // Its prompt is the vote's own fault, and so is what fails unless every vote does; a lack of room or of an engine never is.
       const isRefused = isEngineError(error, 'invalid_request', 'context_length_exceeded');
       const turns = isRefused ? undefined : this.outage.failed(material.place.turn);
@@ -92,6 +96,9 @@ function withHint(cast: CastVote, change: (hint: string) => string): CastVote {
 /** Whether it is one turn's votes that fail, or whatever is asked: then no vote is to blame. Counted in each judge by itself. */
 export class Outage {
   private readonly turns = new Set<string>();
+  private votes = 0;
+  /** Turns that were refused, and how many votes were cast by then. */
+  private readonly refused = new Map<string, number>();
 
   /** @returns how many turns failed in a row where those are too many to be to blame themselves; else undefined */
   failed(turn: string): number | undefined {
@@ -99,8 +106,19 @@ export class Outage {
     return this.turns.size >= turnsMin ? this.turns.size : undefined;
   }
 
+  /** Whether this turn was refused before, and votes on others were cast since. */
+  passesBy(turn: string): boolean {
+    const before = this.refused.get(turn);
+    if (before !== undefined) return this.votes - before >= turnsMin;
+    this.refused.set(turn, this.votes);
+    const [oldest] = this.refused.keys();
+    if (this.refused.size > refusedMax && oldest !== undefined) this.refused.delete(oldest);
+    return false;
+  }
+
   /** A vote was cast: those that fail from here on are looked at anew. */
   answered(): void {
+    this.votes += 1;
     this.turns.clear();
   }
 }

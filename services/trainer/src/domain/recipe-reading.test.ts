@@ -105,7 +105,13 @@ describe('what a training service cannot honour', () => {
       'optimizerSteps=1',
       'onlyTemperature=1',
     ]);
-    expect(notHonoured('tinker', small.recipe)).toEqual(['opdForm=sampled', 'klForm=sampled', 'onlyTemperature=1']);
+    expect(notHonoured('tinker', small.recipe)).toEqual([
+      'opdForm=sampled',
+      'klForm=sampled',
+      'offPolicy=drop',
+      'optimizerSteps=1',
+      'onlyTemperature=1',
+    ]);
   });
 
   it('terms that are not taken need not be honoured', () => {
@@ -115,6 +121,8 @@ describe('what a training service cannot honour', () => {
       teacher: 'ema',
       klTargetNats: 0,
       onlyTemperature: 1,
+      optimizerSteps: 1,
+      offPolicy: 'drop',
     } as const;
     expect(notHonoured('tinker', rewarded)).toEqual([]);
     expect(notHonoured('tinker', { ...rewarded, klBetaFirst: 0.02 })).toEqual(['klForm=sampled']);

@@ -62,6 +62,25 @@ def test_transformers_loads_the_merged_folder_and_has_the_same_logits(merged: Pa
     torch.testing.assert_close(_logits(model), taught[1], atol=1e-4, rtol=1e-4)
 
 
+def test_what_learned_on_four_bits_is_merged_into_their_numbers(tmp_path: Path):
+    base = make_model("qwen3", tmp_path / "qwen3")
+    held = load_base_model(base, base.name, "cpu", "float32", quantization="nf4")
+    adapter, shape = tmp_path / "adapter", AdapterShape(4, 8, held.target_modules)
+    adapter.mkdir()
+    with adapted(held.network, shape, 1) as policy, torch.no_grad():
+        policy.set_tensors({name: tensor + 0.05 for name, tensor in policy.tensors().items()})
+        save_file(policy.tensors(), adapter / "adapter_model.safetensors", metadata={"format": "pt"})
+        expected = policy.network.model(input_ids=IDS).logits
+    (adapter / "adapter_config.json").write_bytes(adapter_config(shape, base.name))
+    for how in ("nf4", "none"):
+        merge(base, adapter, tmp_path / how, how)  # type: ignore[arg-type]
+        model = AutoModelForCausalLM.from_pretrained(str(tmp_path / how), dtype=torch.float32, local_files_only=True)
+        with torch.no_grad():
+            found = model(input_ids=IDS).logits
+        assert torch.allclose(found, expected, atol=1e-3) == (how == "nf4")
+        assert not hasattr(model.config, "quantization_config")
+
+
 def test_a_merged_folder_has_the_bases_tokenizer_and_template(base: Path, merged: Path):
     talk = [{"role": "user", "content": "Rain in Rome?"}]
     rendered = [

@@ -51,6 +51,15 @@ describe('what becomes a lesson of a longer message', () => {
   });
 });
 
+describe('what of a long message is a hint', () => {
+  it('whole sentences in Hindi are kept, and what follows the last of them is not', () => {
+    const said = 'यह गलत है और बहुत लंबा है। '.repeat(20);
+    const { hint } = hindsightOf(material(said.slice(0, 590)), [], { verdict: -1, spoken: -1 }, hearing);
+    expect(hint.length).toBeGreaterThan(300);
+    expect(hint.endsWith('है।')).toBe(true);
+  });
+});
+
 describe('quotation marks', () => {
   it('what stands in them makes no wish that stands of the words around it', () => {
     const reported = material('Do not say "from now on always sing".');

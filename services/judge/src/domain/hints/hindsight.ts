@@ -4,6 +4,7 @@
 import { templateTokenIn, wordingCharsMax } from '@backtalk/kit';
 import type { Material } from '../material.js';
 import { markedWords, ownWords, wholeSentences } from '../own-words.js';
+import { spacedEnds, unspacedEnds } from '../sentence-ends.js';
 import type { CastVote } from '../verdict.js';
 import type { Verdict } from '../verdict-value.js';
 import { chooseHint, type HintChoice } from './choose.js';
@@ -43,6 +44,7 @@ export interface Judged {
 /** A longer message of a content person may hold what another wrote: "always" in it is not enough. */
 const standingCharactersMax = 280;
 const charactersMax = 400;
+const sentenceEnds = new RegExp(`[${spacedEnds}](?=\\s)|[${unspacedEnds}]`, 'gu');
 /** Of the votes that wrote a hint. */
 const agreeingShareMin = 2 / 3;
 const none: Hindsight = { hint: '', stands: false, dropped: [] };
@@ -110,7 +112,7 @@ export function asHint(words: string): string {
   if (!/[\p{L}\p{N}]/u.test(line)) return '';
   if (line.length <= charactersMax) return line;
   const room = line.slice(0, charactersMax);
-  const ends = [...room.matchAll(/[.!?\u2026](?=\s)|[\u3002\uFF01\uFF1F]/gu)];
+  const ends = [...room.matchAll(sentenceEnds)];
   const end = ends.at(-1)?.index ?? -1;
   if (end > 0) return room.slice(0, end + 1);
   const space = room.lastIndexOf(' ');

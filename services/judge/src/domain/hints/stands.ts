@@ -3,6 +3,7 @@
 // for a standing wish: so the bound is above even odds. Pure.
 import { clip } from '@backtalk/kit';
 import { ownWords } from '../own-words.js';
+import { spacedEnds, unspacedEnds } from '../sentence-ends.js';
 import { wordsAlone } from '../small-model/bare.js';
 import { featuresOf } from '../small-model/features.js';
 import { wordLikelihoods, type WordWeights } from '../small-model/reader.js';
@@ -15,6 +16,7 @@ export type StandingSentences = (said: string) => string[];
 const charactersMax = 16_384;
 const sentencesMax = 20;
 const sentenceCharactersMax = 300;
+const betweenSentences = new RegExp(`(?<=[${spacedEnds}])\\s+|(?<=[${unspacedEnds}])|\\n+`, 'u');
 /** Logarithm of the odds; */
 const oddsMin = 0.5;
 /** and where the plain words for it are there. Both were settled on hands that were left out of the fit; `standing-main.js` measures at these. */
@@ -32,7 +34,7 @@ export function createStandingSentences(weights: WordWeights): StandingSentences
 export function sentencesOf(said: string): string[] {
   return clip(said, charactersMax)
     .replaceAll('\u2019', "'")
-    .split(/(?<=[.!?\u2026])\s+|(?<=[\u3002\uFF01\uFF1F])|\n+/u)
+    .split(betweenSentences)
     .map((sentence) => sentence.trim())
     .filter((sentence) => sentence !== '' && sentence.length <= sentenceCharactersMax)
     .slice(0, sentencesMax);
