@@ -94,6 +94,11 @@ describe('replicas', () => {
     expect(gatewayOf(await upgraded([...held(scaled), ...scaler], scaled)).replicas).toBeUndefined();
   });
 
+  it('a workload that was taken from its pods, so that volumes may grow, comes back with as many as its autoscaler knows', async () => {
+    const busy = scaler.map((one) => ({ ...one, status: { currentReplicas: 4 } }));
+    expect(gatewayOf(await upgraded(busy, scaled)).replicas).toBe(4);
+  });
+
   it('an autoscaler never begins with fewer than its least', async () => {
     const one = held({ gateway: { replicas: 0, autoscaling: { kind: 'none' } } });
     expect(gatewayOf(await upgraded(one, scaled)).replicas).toBe(2);

@@ -112,6 +112,7 @@ it('a judge with a model of its own is whole beside a base in four bits', () => 
     shares: '',
     engine: 'vllm',
     gpu: { count: 1 },
+    resources: { limits: { memory: '32Gi' } },
     model: { name: 'big', hub: 'x/big-AWQ', revision: '0'.repeat(40) },
   };
   const argsOf = (own: object) =>

@@ -19,6 +19,20 @@ it('every workload takes an affinity, and pools take theirs from the defaults of
   for (const { spec, name } of pods) expect(spec, name).toMatchObject({ affinity });
 });
 
+it('what one component merges into its pods is in no other’s, whatever all share', () => {
+  const options = [{ name: 'ndots', value: '1' }];
+  const postStart = (seconds: string) => ({ lifecycle: { postStart: { exec: { command: ['sleep', seconds] } } } });
+  const all = { spec: { dnsConfig: { options } }, container: postStart('1') };
+  const own = { spec: { dnsConfig: { nameservers: ['10.0.0.9'] } }, container: postStart('77') };
+  for (const { component, spec } of longRunning(render({ pod: all, gateway: { pod: own } }))) {
+    const text = JSON.stringify(spec);
+    expect(text, component).toContain('ndots');
+    expect([text.includes('10.0.0.9'), text.includes('"77"')], component).toEqual(
+      component === 'gateway' ? [true, true] : [false, false],
+    );
+  }
+});
+
 it('pods that cannot be spread wait, where the values say so', () => {
   for (const { spec } of longRunning(render({ topologySpread: 'DoNotSchedule' }))) {
     const unsatisfiable = spec.topologySpreadConstraints.map((constraint) => constraint['whenUnsatisfiable']);

@@ -13,6 +13,8 @@ export interface AlertCase {
   readonly firesToo?: Readonly<Record<string, string>>;
   /** Series that differ from those by what should keep it quiet. */
   readonly quiet: Readonly<Record<string, string>>;
+  /** Other series that keep it quiet. */
+  readonly quietToo?: Readonly<Record<string, string>>;
 }
 
 /** The label that tells releases apart; a machine without a cluster has none, and the stories hold there as well. */
@@ -48,14 +50,22 @@ function figure(alert: string, name: string, bad: string, good: string): AlertCa
   };
 }
 
-/** A figure that is held against its own past: a day of one value, then another. */
+/** The same in another process, which was started in the place of the one before. */
+const inProcess = (series: string, instance: string) => series.replace('}', `, instance="${instance}"}`);
+
+/** A figure that is held against its own past: a day of one value, then another, in the same process or in a new one. */
 function drift(alert: string, name: string, bad: string, good: string): AlertCase {
+  const [before = '', after = ''] = bad.split(' ');
   return {
     alert,
     at: '26h',
     minutes: 15,
     labels: { ...policy, name },
     fires: { [measured(name)]: bad },
+    firesToo: {
+      [inProcess(measured(name), 'one')]: before,
+      [inProcess(measured(name), 'other')]: `_${before.slice(before.indexOf('x'))} ${after}`,
+    },
     quiet: { [measured(name)]: good },
   };
 }
@@ -256,6 +266,8 @@ export const alertCases: readonly AlertCase[] = [
       [why('no_logprobs')]: '0+3x100',
       [why('sampler_not_plain')]: '0+3x100',
     },
+    // Two turns in a night are no rule.
+    quietToo: { [turns]: '0x49 1x14 2x40', [why('no_token_ids')]: '0x49 1x14 2x40' },
   },
   {
     alert: 'BacktalkLinkingBehind',
@@ -288,6 +300,7 @@ export const alertCases: readonly AlertCase[] = [
     labels: n,
     fires: { [judged]: '0+10x60', [withoutVotes('behind')]: '0+5x60' },
     quiet: { [judged]: '0+10x60', [withoutVotes('behind')]: '0+1x60', [withoutVotes('share')]: '0+9x60' },
+    quietToo: { [judged]: '0x20 1x12 2x40', [withoutVotes('behind')]: '0x20 1x12 2x40' },
   },
   {
     alert: 'BacktalkVotesInvalid',
@@ -295,6 +308,7 @@ export const alertCases: readonly AlertCase[] = [
     labels: n,
     fires: { [vote('1')]: '0+5x60', [vote('timeout')]: '0+5x60' },
     quiet: { [vote('1')]: '0+9x60', [vote('timeout')]: '0+1x60' },
+    quietToo: { [vote('1')]: '0x14 1x12 2x40', [vote('timeout')]: '0x20 1x12 2x40' },
   },
   gauge('BacktalkVotesUntrusted', `backtalk_judge_votes_trusted{${ns}}`, '1x5 0x40', '0x4 1x40'),
   {

@@ -45,7 +45,7 @@ describe('alerts', () => {
     const commands = readFileSync(join(root, 'services', 'cli', 'README.md'), 'utf8');
     const asked = [...text.matchAll(/`npx backtalk ([^`]+)`/g)].map(([, command = '']) => command);
     for (const command of asked) {
-      expect(text).toContain(`\`kubectl exec deploy/<release>-commands -- backtalk ${command}\``);
+      expect(text).toContain(`\`kubectl exec deploy/<name>-commands -- backtalk ${command}\``);
       expect(commands).toMatch(new RegExp(`\`${command.replace(/ (?:<.*|all|--.*)$/, '')}\\b`));
     }
     expect(asked.length).toBeGreaterThan(5);
@@ -75,6 +75,7 @@ function unitTests(minutes: number): string {
           story(one, 'fires', [fired]),
           ...(one.firesToo === undefined ? [] : [story(one, 'firesToo', [fired])]),
           story(one, 'quiet', []),
+          ...(one.quietToo === undefined ? [] : [story(one, 'quietToo', [])]),
           withoutReleases(story(one, 'fires', [bare])),
           withoutReleases(story(one, 'quiet', [])),
         ];
@@ -86,7 +87,7 @@ function stepOf({ minutes = 1 }: AlertCase): number {
   return minutes;
 }
 
-function story(one: AlertCase, which: 'fires' | 'firesToo' | 'quiet', expected: readonly object[]) {
+function story(one: AlertCase, which: 'fires' | 'firesToo' | 'quiet' | 'quietToo', expected: readonly object[]) {
   return {
     interval: `${stepOf(one)}m`,
     name: `${one.alert} ${which}`,

@@ -32,15 +32,17 @@ training: pools.training.cache.size, pools.training.cache.storageClass
 
 {{/*
 (root, component, kind, settings) → the replicas that an autoscaler is handed. Where the values owned them until now, a manifest
-without them would be read as one replica; and once they were written, they stay written, as many as there are.
+without them would be read as one replica; and once they were written, they stay written, as many as there are. A workload that was
+taken away from its pods, so that its volumes may grow, is made with as many as its autoscaler knows.
 */}}
 {{- define "backtalk.keptReplicas" -}}
 {{- $name := include "backtalk.name" . }}
 {{- $namespace := .root.Release.Namespace }}
 {{- $live := lookup "apps/v1" .kind $namespace $name }}
+{{- $scaler := or (lookup "autoscaling/v2" "HorizontalPodAutoscaler" $namespace $name) (lookup "autoscaling/v2" "HorizontalPodAutoscaler" $namespace (printf "keda-hpa-%s" $name)) }}
+{{- if and $scaler (not $live) }}{{ max (int ($scaler.status | default dict).currentReplicas) (int .settings.autoscaling.min) }}{{ end }}
 {{- if $live }}
 {{- $isKept := hasKey ($live.metadata.annotations | default dict) "backtalk/replicas" }}
-{{- $scaler := or (lookup "autoscaling/v2" "HorizontalPodAutoscaler" $namespace $name) (lookup "autoscaling/v2" "HorizontalPodAutoscaler" $namespace (printf "keda-hpa-%s" $name)) }}
 {{- /* A live scaler raises them to its least by itself: another number than theirs would be a conflict with it. */}}
 {{- if $scaler }}{{ if $isKept }}{{ int $live.spec.replicas }}{{ end }}{{ else }}{{ max (int $live.spec.replicas) (int .settings.autoscaling.min) }}{{ end }}
 {{- end }}

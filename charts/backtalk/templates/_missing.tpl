@@ -15,7 +15,7 @@ ServiceMonitor sets, so that a release says so of itself alone.
 {{- range $part, $figure := $figures }}
 {{- if not (include "backtalk.isSwitchedOff" (index $.Values $part)) }}{{ $_ := set $expected $part $figure }}{{ end }}
 {{- end }}
-{{- if not (include "backtalk.isSwitchedOff" .Values.pools.training) }}{{ $_ := set $expected "training" "backtalk_training_busy_steps" }}{{ end }}
+{{- $_ := set $expected "training" "backtalk_training_busy_steps" }}
 {{- range $name := include "backtalk.ownPools" . | fromYamlArray }}
 {{- $pool := include "backtalk.pool" (dict "root" $ "name" $name) | fromYaml }}
 {{- $seconds = max $seconds (add $pool.startSeconds 60 (ternary 1800 0 (and (not (empty $pool.model.hub)) (empty $pool.model.claim)))) }}
@@ -31,6 +31,7 @@ ServiceMonitor sets, so that a release says so of itself alone.
 {{- end }}
 expr: {{ join "\n  or " $asked | quote }}
 for: {{ printf "%ds" (int $seconds) }}
+jobs: {{ keys $expected | sortAlpha | toJson }}
 {{- end }}
 
 {{/* (settings) → whether no replica is wanted. */}}

@@ -31,6 +31,9 @@ into every container, those that fetch models too.
 {{- $_ := set $.into $key (concat $own $value) }}
 {{- else if and (kindIs "map" $value) (kindIs "map" $own) (not (has $key (list "nodeSelector" "affinity"))) }}
 {{- include "backtalk.mergePart" (dict "into" $own "from" $value) }}
+{{- else if kindIs "map" $value }}
+{{- /* Its own: what is merged into one pod later is no other's. */}}
+{{- $_ := set $.into $key (deepCopy $value) }}
 {{- else }}
 {{- $_ := set $.into $key $value }}
 {{- end }}

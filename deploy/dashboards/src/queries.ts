@@ -71,19 +71,21 @@ export function shareOf(metric: string, part: string, matchers = ''): string {
 }
 
 /** The number of the version that answers for each policy, as the leading publisher has it, now or `ago`. */
-function stableNumber(ago = ''): string {
+function stableNumber(ago = '', matchers = ''): string {
   const offset = ago === '' ? '' : ` offset ${ago}`;
-  const number = `${only('backtalk_publisher_stable_number')}${offset}`;
+  const number = `${only('backtalk_publisher_stable_number', matchers)}${offset}`;
   const leads = `${only('backtalk_publisher_leading')}${offset} == 1`;
   return `max by (namespace, release, policy) (${number} and on (instance) (${leads}))`;
 }
 
 export const stableVersion = stableNumber();
+/** Of the policies chosen, where a dashboard lets one choose. */
+export const stableVersionOfPolicy = stableNumber('', ofPolicy);
 
 /** One point, with the number as label `version`, in the minute in which another version began to answer. */
 export const versionChange = `count_values by (namespace, release, policy) ("version", ${stableNumber()} unless ${stableNumber()} == ${stableNumber('1m')})`;
 
-/** One point in each minute in which a counter moved. */
+/** A point in each minute around which a counter moved; a scrape may take a minute. */
 export function happened(metric: string, matchers = ''): string {
-  return `sum(increase(${only(metric, matchers)}[1m])) > 0`;
+  return `sum(increase(${only(metric, matchers)}[2m])) > 0`;
 }

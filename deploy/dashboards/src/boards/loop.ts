@@ -1,5 +1,5 @@
 // The dashboard to open first: where turns are on their way from a request to weights that answer, and how long it takes.
-import { inRange, most, ofPolicy, perSecond, quantileInRange, stableVersion, total } from '../queries.js';
+import { inRange, most, ofPolicy, perSecond, quantileInRange, stableVersionOfPolicy, total } from '../queries.js';
 import type { Dashboard, Row } from '../spec.js';
 
 const chat = 'route="chat_completions"';
@@ -22,13 +22,16 @@ const funnel: Row = {
           expr: inRange('backtalk_collector_turns_linked_total', '', 'outcome="continued"'),
           legend: '4 continued turns',
         },
-        { expr: inRange('backtalk_judge_turns_judged_total'), legend: '5 judged turns' },
+        { expr: inRange('backtalk_judge_turns_judged_total', '', ofPolicy), legend: '5 judged turns' },
         { expr: inRange('backtalk_trainer_samples_taken_total', '', ofPolicy), legend: '6 sampled turns' },
         {
           expr: inRange('backtalk_trainer_steps_total', '', `outcome="trained", ${ofPolicy}`),
           legend: '7 trained versions',
         },
-        { expr: inRange('backtalk_publisher_versions_total', '', 'stage="stable"'), legend: '8 served versions' },
+        {
+          expr: inRange('backtalk_publisher_versions_total', '', `stage="stable", ${ofPolicy}`),
+          legend: '8 served versions',
+        },
       ],
     },
     {
@@ -50,7 +53,7 @@ const funnel: Row = {
       kind: 'number',
       unit: 'none',
       width: 4,
-      queries: [{ expr: stableVersion, legend: '{{namespace}} {{release}} {{policy}}' }],
+      queries: [{ expr: stableVersionOfPolicy, legend: '{{namespace}} {{release}} {{policy}}' }],
     },
     {
       title: 'Newest trained version',
@@ -86,10 +89,10 @@ const flow: Row = {
         { expr: perSecond('backtalk_gateway_turns_total'), legend: '2 turns' },
         { expr: perSecond('backtalk_gateway_turns_total', '', 'trainable="true"'), legend: '3 trainable' },
         { expr: perSecond('backtalk_collector_turns_linked_total', '', 'outcome="continued"'), legend: '4 continued' },
-        { expr: perSecond('backtalk_judge_turns_judged_total'), legend: '5 judged' },
+        { expr: perSecond('backtalk_judge_turns_judged_total', '', ofPolicy), legend: '5 judged' },
         { expr: perSecond('backtalk_trainer_samples_taken_total', '', ofPolicy), legend: '6 sampled' },
         { expr: perSecond('backtalk_trainer_steps_total', '', `outcome="trained", ${ofPolicy}`), legend: '7 trained' },
-        { expr: perSecond('backtalk_publisher_versions_total', '', 'stage="stable"'), legend: '8 served' },
+        { expr: perSecond('backtalk_publisher_versions_total', '', `stage="stable", ${ofPolicy}`), legend: '8 served' },
       ],
     },
     {
@@ -200,7 +203,9 @@ const words: Row = {
         '1: the task moved on. -1: a correction. 0: unclear. A rising share of -1 after a swap is the first sign of a bad version.',
       kind: 'stacked',
       unit: 'ops',
-      queries: [{ expr: perSecond('backtalk_judge_turns_judged_total', 'verdict'), legend: 'verdict {{verdict}}' }],
+      queries: [
+        { expr: perSecond('backtalk_judge_turns_judged_total', 'verdict', ofPolicy), legend: 'verdict {{verdict}}' },
+      ],
     },
     {
       title: 'Hints and lessons',
@@ -266,15 +271,19 @@ const stores: Row = {
       queries: [{ expr: most('backtalk_collector_store_up', 'store'), legend: '{{store}}' }],
     },
     {
-      title: 'Bytes and messages of the streams',
+      title: 'Bytes of the streams',
       description:
         'What the broker holds: the turns until they are too old, the weights’ history, the blobs where the broker keeps them.',
       kind: 'lines',
+      unit: 'bytes',
+      queries: [{ expr: most('backtalk_collector_stream_bytes', 'stream'), legend: '{{stream}}' }],
+    },
+    {
+      title: 'Messages of the streams',
+      description: 'How many facts, and pieces of blobs, the broker holds.',
+      kind: 'lines',
       unit: 'short',
-      queries: [
-        { expr: most('backtalk_collector_stream_bytes', 'stream'), legend: '{{stream}} bytes' },
-        { expr: most('backtalk_collector_stream_messages', 'stream'), legend: '{{stream}} messages' },
-      ],
+      queries: [{ expr: most('backtalk_collector_stream_messages', 'stream'), legend: '{{stream}}' }],
     },
     {
       title: 'Fill of the streams',
