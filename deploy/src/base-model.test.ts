@@ -140,6 +140,11 @@ describe('a base model of one’s own', () => {
     ['capped attention', () => config({ attn_logit_softcapping: 50 }), /it caps its logits/],
     ['capped logits', () => config({ final_logit_softcapping: 30 }), /it caps its logits/],
     [
+      'positions that follow the longest prompt',
+      () => config({ rope_scaling: { rope_type: 'longrope' } }),
+      /its positions depend on the longest prompt/,
+    ],
+    [
       'weights for more memory than is free',
       () => weights('more.safetensors', [100_000, 90_000]),
       /needs 74\.3 GB .* 64\.0 GB are free/,

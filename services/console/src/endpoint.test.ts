@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { answer, feedback, Frames, teach } from './endpoint.js';
+import { answer, feedback, Frames, KeyWanted, lessons, teach } from './endpoint.js';
 
 const frame = (content: string) => `data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`;
 
@@ -47,6 +47,14 @@ describe('what the endpoint is asked', () => {
     await feedback('t', 1, {});
     expect(heard.join('')).toBe('Blue.');
     expect(asked.map(({ headers }) => headers.get('X-Backtalk-Train'))).toEqual(['off', 'on', null]);
+  });
+
+  it('a key that no header can hold is asked for anew, and forgotten', async () => {
+    const forgotten: string[] = [];
+    const removeItem = (name: string) => forgotten.push(name);
+    vi.stubGlobal('sessionStorage', { getItem: () => 'sk-schlüssel', removeItem });
+    await expect(lessons()).rejects.toThrow(KeyWanted);
+    expect([forgotten.length, asked.length]).toEqual([1, 0]);
   });
 
   it('an answer is read where streams cannot be gone through by themselves', async () => {

@@ -38,6 +38,10 @@ export function useKey(key: string): void {
 async function ask(method: string, path: string, body?: unknown, more: HeadersInit = {}, withinMs = askedMs) {
   const headers = new Headers(more);
   const key = sessionStorage.getItem(keyName);
+  if (key !== null && !isKey(key)) {
+    sessionStorage.removeItem(keyName);
+    throw new KeyWanted('A key has letters, digits and signs of ASCII alone, and no space.');
+  }
   if (key !== null) headers.set('Authorization', `Bearer ${key}`);
   if (body !== undefined) headers.set('Content-Type', 'application/json');
   const response = await fetch(path, {
@@ -51,6 +55,9 @@ async function ask(method: string, path: string, body?: unknown, more: HeadersIn
   if (response.status === 401) throw new KeyWanted(words);
   throw response.status === 429 ? new TooOften(words) : new TypeError(words);
 }
+
+/** As a header can hold it. */
+const isKey = (text: string) => /^[\x21-\x7e]+$/.test(text);
 
 async function errorIn(response: Response): Promise<string> {
   const body = (await response.json().catch(() => ({}))) as { readonly error?: { readonly message?: string } };

@@ -44,7 +44,8 @@ const talk = new Talk({
   weights: part('weights', HTMLElement),
   fail,
   giveBack: (said) => {
-    if (words.value === '') words.value = said;
+    // Before what was typed since.
+    words.value = words.value === '' ? said : `${said}\n${words.value}`;
   },
 });
 
@@ -62,6 +63,7 @@ function lessonItem(card: LessonCard): HTMLElement {
   if (card.mayEnd) {
     const end = document.createElement('button');
     end.textContent = 'End it';
+    end.setAttribute('aria-label', `End: ${card.text}`);
     end.addEventListener('click', () => {
       act();
       endLesson(card.id).then(look, fail);
@@ -76,6 +78,7 @@ function lessonItem(card: LessonCard): HTMLElement {
 function worded(kind: 'p' | 'dt' | 'dd' | 'small' | 'strong' | 'summary', words: string): HTMLElement {
   const element = document.createElement(kind);
   element.textContent = words;
+  element.dir = 'auto';
   return element;
 }
 

@@ -44,12 +44,15 @@ export class Talk {
     const wishes = { ...this.consent(), remind: remind.checked };
     const asked = entry('user', words);
     const { item, text } = entry('assistant', '');
+    // What is still being written is read out once it is whole.
+    item.setAttribute('aria-busy', 'true');
     list.append(asked.item, item);
     const said: Message[] = [...this.messages, { role: 'user', content: words }];
     try {
       const given = await answer(await modelName(), said, wishes, (more) => {
         text.textContent += more;
       });
+      item.removeAttribute('aria-busy');
       this.messages = [...said, { role: 'assistant', content: text.textContent }];
       this.note(item, given);
     } catch (thrown) {
@@ -75,6 +78,7 @@ export class Talk {
     const reminded = shown === 0 ? '' : `, reminded of ${shown} lesson${shown === 1 ? '' : 's'}`;
     about.textContent = `${weights} answered${reminded}. Just answer back, or:`;
     const thumbs = document.createElement('div');
+    thumbs.role = 'status';
     for (const [score, label] of [
       [1, 'Good'],
       [-1, 'Not good'],
@@ -90,7 +94,7 @@ export class Talk {
       thumbs.append(button);
     }
     item.append(about, thumbs);
-    this.parts.weights.textContent = `${weights} answers`;
+    this.parts.weights.textContent = `${weights} gave the last answer`;
   }
 }
 
@@ -98,6 +102,7 @@ function entry(role: Message['role'], words: string): { readonly item: HTMLEleme
   const item = document.createElement('li');
   item.className = role;
   const text = document.createElement('p');
+  text.dir = 'auto';
   text.textContent = words;
   item.append(text);
   return { item, text };

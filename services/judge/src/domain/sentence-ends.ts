@@ -1,4 +1,6 @@
-// What ends a sentence. In the scripts of the first a space follows: Latin, Devanagari, Bengali and its neighbours, Arabic and Urdu,
-// Ethiopic; in those of the second none.
+// What ends a sentence.
+
+/** A space follows, as in Latin, Devanagari, Bengali and its neighbours, Arabic and Urdu, and Ethiopic. */
 export const spacedEnds = '.!?\u2026\u0964\u06D4\u061F\u1362';
+/** No space follows, as in Chinese and Japanese. */
 export const unspacedEnds = '\u3002\uFF01\uFF1F';

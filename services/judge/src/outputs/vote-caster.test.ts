@@ -22,7 +22,7 @@ describe('an engine that refuses', () => {
       for (const turn of ['a', 'b', 'c']) expect(outage.passesBy(turn)).toBe(false);
   });
 
-  it('of many refused turns the newest are remembered', () => {
+  it('the newest of many refused turns are remembered', () => {
     const outage = new Outage();
     for (let turn = 0; turn < 1_000; turn += 1) outage.passesBy(`turn ${turn}`);
     cast(outage, 3);

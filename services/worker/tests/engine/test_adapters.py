@@ -6,6 +6,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from backtalk_worker.engine import errors
 from backtalk_worker.engine.errors import EngineError
 from backtalk_worker.engine.outputs.adapters import load_adapter
 
@@ -107,3 +108,23 @@ def test_a_head_or_an_unknown_layer_is_refused(folder: Path):
 
     edit_weights(folder, add_head)
     assert refused(folder).code == "adapter_invalid"
+
+
+def test_a_bias_beside_the_factors_is_refused(folder: Path):
+    tensors = load_file(folder / "adapter_model.safetensors")
+    b = next(name for name in tensors if ".lora_B." in name)
+    save_file({**tensors, b.replace("weight", "bias"): torch.ones(4)}, folder / "adapter_model.safetensors")
+    with pytest.raises(errors.AdapterInvalidError, match=r"lora_B\.bias is no part of plain LoRA"):
+        load_adapter("x", folder, SHAPES, 64)
+
+
+@pytest.mark.parametrize("config", ["[]", "3", "null"])
+def test_a_config_that_is_no_object_is_refused(folder: Path, config: str):
+    (folder / "adapter_config.json").write_text(config)
+    with pytest.raises(errors.AdapterInvalidError, match="its config is not that of a LoRA adapter"):
+        load_adapter("x", folder, SHAPES, 64)
+
+
+def test_a_path_that_no_system_takes_is_not_found(tmp_path: Path):
+    with pytest.raises(errors.AdapterNotFoundError):
+        load_adapter("x", tmp_path / ("x" * 300), SHAPES, 64)

@@ -4,10 +4,13 @@ import json
 import threading
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
+from backtalk_worker.engine.outputs.batch import Batch, Updates
+from backtalk_worker.engine.outputs.engine import Engine, Generation
 from backtalk_worker.model.load import load_model
 from tests.engine.conftest import CHAT, Running, run_engine, until
 
@@ -65,3 +68,42 @@ def test_stopping_ends_answers_with_abort(tiny_folder: Path):
     reader.join(60)
     assert reasons[-1] in ("abort", "length")
     assert not reader.is_alive()
+
+
+def test_a_request_that_comes_while_the_loop_fails_gets_its_error_too(
+    tiny_folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    in_step, go_on = threading.Event(), threading.Event()
+    generate, taken = Engine.generate, threading.Semaphore(0)
+
+    def generate_and_tell(*given: Any) -> Generation:
+        generation = generate(*given)
+        taken.release()
+        return generation
+
+    monkeypatch.setattr(Engine, "generate", generate_and_tell)
+
+    def failing(_batch: Batch) -> Updates:
+        in_step.set()
+        assert go_on.wait(60)
+        raise RuntimeError("no more")
+
+    monkeypatch.setattr(Batch, "step", failing)
+    with run_engine(load_model(tiny_folder), exit_code=2) as running, ThreadPoolExecutor(2) as pool:
+        first = pool.submit(running.client.post, "/v1/chat/completions", json=CHAT)
+        assert in_step.wait(60)
+        second = pool.submit(running.client.post, "/v1/chat/completions", json=CHAT)
+        assert all(taken.acquire(timeout=60) for _ in range(2))
+        go_on.set()
+        assert [answer.result(60).status_code for answer in (first, second)] == [500, 500]
+
+
+def test_more_answers_than_ever_fit_are_refused_for_good(tiny_folder: Path):
+    with run_engine(load_model(tiny_folder), rows_max=2, waiting_max=1) as small:
+        refused = small.client.post("/v1/chat/completions", json={**CHAT, "n": 4})
+        assert (refused.status_code, refused.json()["error"]["message"]) == (
+            400,
+            "This request asks for 4 answers, and the engine takes 3 at once: ask for fewer (`n`, `prompt`).",
+        )
+        refused = small.client.post("/v1/chat/completions", json={**CHAT, "allowed_token_ids": []})
+        assert (refused.status_code, refused.json()["error"]["param"]) == (400, "allowed_token_ids")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import save_file
+from transformers import GraniteConfig, GraniteForCausalLM
 
 from backtalk_worker.model.load import LoadedModel, Quantization, load_model
 from backtalk_worker.model.template import problem_of_template
@@ -204,4 +205,25 @@ def test_a_model_that_caps_its_attention_is_refused(tmp_path: Path):
     config.attn_logit_softcapping = 50.0
     config.save_pretrained(tmp_path)
     with pytest.raises(OSError, match="caps its attention"):
+        load_model(tmp_path)
+
+
+def test_a_model_of_a_type_that_is_not_followed_is_refused(tmp_path: Path):
+    make_model("llama", tmp_path)
+    config = load_model(tmp_path).network.config.to_dict()
+    sizes = {name: config[name] for name in ("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers")}
+    GraniteForCausalLM(GraniteConfig(**sizes, num_attention_heads=4, logits_scaling=8.0)).save_pretrained(tmp_path)
+    with pytest.raises(OSError, match="is of the type granite, and what can be followed is gemma3_text, llama"):
+        load_model(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["longrope", "dynamic"])
+def test_positions_that_depend_on_the_longest_prompt_are_refused(tmp_path: Path, kind: str):
+    make_model("llama", tmp_path)
+    config = load_model(tmp_path).network.config
+    factors = {"short_factor": [1.0] * 8, "long_factor": [4.0] * 8} if kind == "longrope" else {"factor": 4.0}
+    scaled = {"rope_type": kind, "rope_theta": 10_000.0, "original_max_position_embeddings": 512, **factors}
+    config.rope_parameters = scaled
+    config.save_pretrained(tmp_path)
+    with pytest.raises(OSError, match="has positions that depend on the longest prompt"):
         load_model(tmp_path)

@@ -59,6 +59,8 @@ def test_a_secret_is_taken_from_the_environment_only_and_never_shown(variable: s
         with pytest.raises(ConfigInvalidError, match=variable) as refused:
             config.read(arguments)
         assert "canary" not in str(refused.value)
+    # A key of judges needs it beside its own.
+    monkeypatch.setenv("BACKTALK_ENGINE_KEY", "own")
     monkeypatch.setenv(variable, "canary")
     read = config.read([])
     assert getattr(read, config.variables()[variable]).get_secret_value() == "canary"
@@ -160,6 +162,14 @@ def test_what_a_base_in_four_bits_cannot_be_is_refused(
     monkeypatch.setenv(*with_it)
     with pytest.raises(ConfigInvalidError, match=why):
         TrainingWorkerConfig.read([])
+
+
+def test_a_key_of_judges_opens_nothing_by_itself(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("BACKTALK_ENGINE_JUDGE_KEY", "judges")
+    with pytest.raises(ConfigInvalidError, match="set BACKTALK_ENGINE_KEY, too"):
+        EngineConfig.read([])
+    monkeypatch.setenv("BACKTALK_ENGINE_KEY", "own")
+    assert EngineConfig.read([]).judge_key.get_secret_value() == "judges"
 
 
 def test_a_base_elsewhere_is_not_quantised_here(monkeypatch: pytest.MonkeyPatch):

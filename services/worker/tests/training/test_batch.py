@@ -111,3 +111,13 @@ def test_pure_methods_weigh_their_one_term_fully():
     assert replace(RECIPE, method="binary").term_weights == (1.0, 0.0)
     assert replace(RECIPE, method="opd").term_weights == (0.0, 1.0)
     assert RECIPE.term_weights == (0.3, 0.7)
+
+
+def test_a_first_hint_without_room_leaves_the_others():
+    several = sample(teacher_prompt_ids=(1,) * 61, other_teacher_prompts=((1,) * 80, (7, 8)))
+    item = prepared(several)
+    assert (item.dropped, item.teacher_prompt, item.hint_chosen) == ("", (7, 8), 2)
+    empty = prepared(replace(several, teacher_prompt_ids=()))
+    assert (empty.dropped, empty.teacher_prompt) == ("", (7, 8))
+    none = prepared(replace(several, other_teacher_prompts=()))
+    assert (none.dropped, none.teacher_prompt) == ("too_long", ())

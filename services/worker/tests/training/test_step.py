@@ -9,6 +9,7 @@ from safetensors.torch import load, save
 from tiny_policy import RECIPE, changed, disturb, items_of, logits_of, silent, tiny_model, tiny_shape
 
 from backtalk_worker.training.domain.adapter import adapted
+from backtalk_worker.training.domain.group import Alone
 from backtalk_worker.training.domain.optimizer import make_optimizer, optimizer_state, state_mismatch
 from backtalk_worker.training.domain.step import take_step
 from backtalk_worker.training.domain.step_bound import ANSWERS_MAX, drawn
@@ -366,3 +367,24 @@ def test_a_batch_of_rewards_alone_that_the_guard_masks_moves_nothing():
     outcome, before, after, _ = step(replace(RECIPE, method="binary", ess_min=0.3), items)
     assert (outcome.measurements["guard_ess"], outcome.measurements["gradient_norm"]) == (1, 0)
     assert bytes_of(before) == bytes_of(after)
+
+
+def test_a_process_without_memory_for_its_optimiser_tells_the_others():
+    heard: list[Exception] = []
+
+    class Listening(Alone):
+        def apart(self, work):
+            try:
+                return work()
+            except Exception as error:
+                heard.append(error)
+                raise
+
+    model = tiny_model()
+    items = items_of(model, LENGTHS)
+    with adapted(model, tiny_shape(model), 1) as policy:
+        optimizer = make_optimizer(policy, RECIPE, {})
+        optimizer.step = lambda: (_ for _ in ()).throw(MemoryError("no more"))  # type: ignore[method-assign]
+        with pytest.raises(MemoryError):
+            take_step(Teacher(policy, RECIPE.teacher), optimizer, items, RECIPE, 1, silent, Listening())
+    assert [str(error) for error in heard] == ["no more"]

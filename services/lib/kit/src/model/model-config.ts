@@ -29,6 +29,8 @@ export const modelConfig = z
     attn_logit_softcapping: z.number().nullish(),
     final_logit_softcapping: z.number().nullish(),
     quantization_config: z.unknown().optional(),
+    rope_scaling: z.unknown().optional(),
+    rope_parameters: z.unknown().optional(),
   })
   .readonly();
 export type ModelConfig = z.infer<typeof modelConfig>;
@@ -54,6 +56,8 @@ export function unservable(config: ModelConfig): string | undefined {
     return 'its weights are quantised, and plain ones are needed to train on';
   if ((config.attn_logit_softcapping ?? 0) > 0 || (config.final_logit_softcapping ?? 0) > 0)
     return 'it caps its logits, which training does not follow';
+  if (/"(?:longrope|dynamic)"/.test(JSON.stringify([config.rope_scaling, config.rope_parameters])))
+    return 'its positions depend on the longest prompt that is computed beside another, which is not followed';
   const positions = config.max_position_embeddings;
   if (positions < contextMin)
     return `its context is ${String(positions)} tokens, and ${String(contextMin)} are the least`;

@@ -1,8 +1,9 @@
 """The engine's settings. Token counts are ids, times are seconds."""
 
 from pathlib import Path
+from typing import Self
 
-from pydantic import SecretStr
+from pydantic import SecretStr, model_validator
 
 from backtalk_worker.engine.domain.request import LogprobsMode
 from backtalk_worker.model.load import Quantization
@@ -57,3 +58,10 @@ class EngineConfig(ProcessConfig, cli_prog_name="python -m backtalk_worker.engin
         "BACKTALK_ADAPTER_DIR", None, "folder that adapters are loaded from, as the loader has it; empty: any"
     )
     log_level: LogLevel = setting("BACKTALK_LOG_LEVEL", "info", "least level that is logged")
+
+    @model_validator(mode="after")
+    def judges_are_not_alone(self) -> Self:
+        """Without the engine's key all routes are open, to judges as to others."""
+        if self.judge_key.get_secret_value() and not self.key.get_secret_value():
+            raise ValueError("BACKTALK_ENGINE_JUDGE_KEY opens nothing by itself: set BACKTALK_ENGINE_KEY, too")
+        return self

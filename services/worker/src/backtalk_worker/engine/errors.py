@@ -123,6 +123,13 @@ class EngineBusyError(EngineError):
     )
 
 
+class TooManyRowsError(EngineError):
+    """More than ever fit, so that no later try would do."""
+
+    code = "too_many_rows"
+    words = "This request asks for {} answers, and the engine takes {} at once: ask for fewer (`n`, `prompt`)."
+
+
 class EngineStoppedError(EngineError):
     """The engine is shutting down, or its loop has died; the log of its loop says why."""
 

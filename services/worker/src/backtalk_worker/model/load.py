@@ -109,15 +109,13 @@ def load_model(
     FileNotFoundError names the command that makes it, PermissionError the file that this user may not read.
     """
     tokenizer = _read_tokenizer(folder)
+    _refuse_unknown(folder)
     how = {} if quantization == "none" else _quantized(dtype, device)
     network = AutoModelForCausalLM.from_pretrained(str(folder), dtype=dtype, local_files_only=True, **how).eval()
     if quantization == "none":
         network.to(torch.device(device))  # type: ignore[arg-type]
     else:
         _keep_exact(network, folder)
-    # The fast attention of engine and training would leave the cap out without a word.
-    if getattr(network.config, "attn_logit_softcapping", None):
-        raise OSError(f"the model in {folder} caps its attention, which neither serving nor training follows")
     return LoadedModel(
         network=network,
         tokenizer=tokenizer,
@@ -126,6 +124,24 @@ def load_model(
         vocabulary_size=int(network.config.vocab_size),
         end_ids=_end_ids(network.generation_config, tokenizer),
     )
+
+
+FOLLOWED = ("gemma3_text", "llama", "mistral", "qwen2", "qwen3")
+"""Model types whose layers, attention and head are all that engine and training compute, as tests show of each."""
+
+
+def _refuse_unknown(folder: Path) -> None:
+    """Others would be computed in part, without a word: scaled or capped logits, sinks, layers that read other rows."""
+    config = AutoConfig.from_pretrained(str(folder), local_files_only=True)
+    if config.model_type not in FOLLOWED:
+        known = ", ".join(FOLLOWED)
+        raise OSError(f"the model in {folder} is of the type {config.model_type}, and what can be followed is {known}")
+    if getattr(config, "attn_logit_softcapping", None):
+        raise OSError(f"the model in {folder} caps its attention, which neither serving nor training follows")
+    # Frequencies that follow from the longest row of a pass would make a row depend on its neighbours.
+    rope = str(getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None))
+    if "longrope" in rope or "dynamic" in rope:
+        raise OSError(f"the model in {folder} has positions that depend on the longest prompt, which is not followed")
 
 
 def _quantized(dtype: torch.dtype, device: str) -> dict[str, Any]:

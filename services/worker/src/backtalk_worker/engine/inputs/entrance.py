@@ -8,6 +8,7 @@ On a loopback address only loopback names are answered, because a page may give 
 import hashlib
 import hmac
 from collections.abc import Callable
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -30,7 +31,7 @@ class Entrance:
         self._app = app
         self._key = _digest(key) if key else None
         self._judge_key = _digest(judge_key) if judge_key else None
-        self._names = LOOPBACK_NAMES | {host.lower()} if host in LOOPBACK_NAMES else None
+        self._names = LOOPBACK_NAMES | {host.lower()} if _is_loopback(host) else None
         self._refuse = refuse
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -64,6 +65,13 @@ class Entrance:
 
 def _digest(key: str) -> bytes:
     return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
 
 
 def _name(address: str) -> str | None:

@@ -27,6 +27,8 @@ def read_samplings(
     _refuse_unsupported(request)
     _check_ranges(request)
     _check_ids(request, model.vocabulary_size)
+    if request.allowed_token_ids is not None and not request.allowed_token_ids:
+        raise _invalid("allowed_token_ids", "It allows no id at all.")
     sampling = Sampling(
         max_tokens=_max_tokens(request, prompt_length, length_max),
         min_tokens=request.min_tokens,

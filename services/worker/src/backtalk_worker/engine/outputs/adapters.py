@@ -90,13 +90,19 @@ def install_adapted_layers(network: nn.Module, active: ActiveSegments) -> dict[s
 
 def load_adapter(name: str, folder: Path, shapes: Mapping[str, tuple[int, int]], rank_max: int) -> Adapter:
     """Reads and checks a folder; raises an EngineError whose words name what is wrong."""
-    if not (folder / CONFIG_FILE).is_file():
+    try:
+        is_there = (folder / CONFIG_FILE).is_file()
+    except OSError as error:
+        raise errors.AdapterNotFoundError(name) from error
+    if not is_there:
         raise errors.AdapterNotFoundError(name)
     try:
         config = json.loads((folder / CONFIG_FILE).read_text())
         tensors = load_file(folder / WEIGHTS_FILE)
     except Exception as error:
         raise errors.AdapterInvalidError(name, "its files cannot be read") from error
+    if not isinstance(config, dict):
+        raise errors.AdapterInvalidError(name, "its config is not that of a LoRA adapter")
     rank, scale = _check_config(name, config, rank_max)
     return Adapter(name, folder, next(_serials), rank, int(time.time()), _factors(name, tensors, shapes, rank, scale))
 
@@ -106,7 +112,14 @@ def _check_config(name: str, config: Mapping[str, Any], rank_max: int) -> tuple[
     rank, alpha = config.get("r"), config.get("lora_alpha")
     if config.get("peft_type") != "LORA" or not isinstance(rank, int) or rank < 1 or not isinstance(alpha, int | float):
         raise errors.AdapterInvalidError(name, "its config is not that of a LoRA adapter")
-    for field, plain in (("bias", "none"), ("use_dora", False), ("modules_to_save", None), ("fan_in_fan_out", False)):
+    for field, plain in (
+        ("bias", "none"),
+        ("use_dora", False),
+        ("lora_bias", False),
+        ("modules_to_save", None),
+        ("fan_in_fan_out", False),
+        ("alora_invocation_tokens", None),
+    ):
         if config.get(field, plain) not in (plain, None):
             raise errors.AdapterInvalidError(name, f"{field} is not supported")
     for field in ("rank_pattern", "alpha_pattern"):
@@ -122,6 +135,9 @@ def _factors(
 ) -> dict[str, tuple[Tensor, Tensor]]:
     """Pairs of factors by module path, each checked against the layer it changes."""
     paths = {key.removeprefix(KEY_PREFIX).partition(".lora_")[0] for key in tensors}
+    halves = {f"{KEY_PREFIX}{path}.lora_{half}.weight" for path in paths for half in "AB"}
+    if extra := sorted(tensors.keys() - halves):
+        raise errors.AdapterInvalidError(name, f"{extra[0]} is no part of plain LoRA")
     factors: dict[str, tuple[Tensor, Tensor]] = {}
     for path in sorted(paths):
         a = tensors.get(f"{KEY_PREFIX}{path}.lora_A.weight")

@@ -83,7 +83,7 @@ class Engine:
             batch,
             limits.threads,
             deliver=lambda updates: self._on_asyncio(self._dispatch, updates),
-            on_death=lambda: self._on_asyncio(self._on_death),
+            on_death=lambda: self._on_asyncio(self._died),
             events=events,
         )
         self._owners: dict[Ticket, Generation] = {}
@@ -123,6 +123,8 @@ class Engine:
         adapter = self.resolve(model)
         if not self.is_healthy:
             raise errors.EngineStoppedError
+        if len(prompts) > self._limits.requests_max:
+            raise errors.TooManyRowsError(len(prompts), self._limits.requests_max)
         if len(self._owners) + len(prompts) > self._limits.requests_max:
             self.events.refused()
             raise errors.EngineBusyError
@@ -175,6 +177,13 @@ class Engine:
         """From the computing thread: one call on the asyncio thread."""
         if self._asyncio is not None and not self._asyncio.is_closed():
             self._asyncio.call_soon_threadsafe(call, *arguments)
+
+    def _died(self) -> None:
+        """Ends what was submitted while the loop failed, which no batch knows of, and says that it died."""
+        name_of = self._network.name_of
+        left = [(t, Update(None, name_of(t.adapter), error=errors.LoopFailedError())) for t in self._owners]
+        self._dispatch(left)
+        self._on_death()
 
     def _dispatch(self, updates: Updates) -> None:
         """Gives each update to the generation that waits for it."""

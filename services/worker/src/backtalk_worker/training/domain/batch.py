@@ -33,11 +33,13 @@ def _prepare(sample: Sample, recipe: Recipe, max_context: int, vocabulary: int) 
     reason = reason_to_drop(sample, recipe, max_context, vocabulary)
     if reason:
         return BatchItem(sample, reason, trained=False)
-    teacher = sample.teacher_prompt_ids if recipe.term_weights[1] else ()
+    given = (sample.teacher_prompt_ids, *sample.other_teacher_prompts) if recipe.term_weights[1] else ()
+    prompts = [(at, prompt) for at, prompt in enumerate(given) if prompt]
     answer = recipe.max_answer_tokens if sample.shown else len(sample.answer_ids)
-    is_too_long = bool(teacher) and len(teacher) + answer > max_context
-    if sample.shown and (is_too_long or not teacher):
-        return BatchItem(sample, "too_long" if is_too_long else "untaught", trained=False)
-    if is_too_long:
-        return BatchItem(sample, "too_long", trained=True)
-    return BatchItem(sample, "", trained=True, teacher_prompt=teacher)
+    # Where the first has no room, or no words, another may have: what is chosen among them is chosen later.
+    fitting = next(((at, prompt) for at, prompt in prompts if len(prompt) + answer <= max_context), None)
+    if fitting is not None:
+        return BatchItem(sample, "", trained=True, teacher_prompt=fitting[1], hint_chosen=fitting[0])
+    if sample.shown:
+        return BatchItem(sample, "too_long" if prompts else "untaught", trained=False)
+    return BatchItem(sample, "too_long" if prompts else "", trained=True)

@@ -59,7 +59,7 @@ def overlap(one: Tensor, other: Tensor) -> float:
 
 def _prompts(item: BatchItem, context: int) -> dict[int, tuple[int, ...]]:
     """By number; those that the context has no room for are none."""
-    all_of_them = (item.teacher_prompt, *item.sample.other_teacher_prompts)
+    all_of_them = (item.sample.teacher_prompt_ids, *item.sample.other_teacher_prompts)
     room = context - len(item.sample.answer_ids)
     return {at: prompt for at, prompt in enumerate(all_of_them) if 0 < len(prompt) <= room}
 

@@ -103,8 +103,13 @@ def take_step(
         if norm == 0:
             break
         loss = sums.loss
-        group.apart(lambda number=number, loss=loss: progress("optimizer", number, recipe.optimizer_steps, loss))
-        optimizer.step()
+
+        def move(number: int = number, loss: float = loss) -> None:
+            progress("optimizer", number, recipe.optimizer_steps, loss)
+            optimizer.step()
+
+        # The first makes both moments: where one process has no memory for them, the others hear of it.
+        group.apart(move)
         norms.append(norm)
         for seen in passes.observed.values():
             seen.pulled += seen.gradient
