@@ -94,11 +94,13 @@ function summaryOf({ rows, minutes }: UnitResult): string {
 /** Numbers that these recipes have no use for change no result, nor does a preset that is not measured. */
 const unused: ReadonlySet<string> = new Set(['emaDecay', 'stepReward', 'groupWaitMs', 'onlyTemperature', 'remote']);
 
-/** Of a model's weights, and of the recipes as they are: results of different ones are never compared. */
+/** Of a model's weights, and of its recipe as it is: results of different ones are never compared. */
 async function digestOf(model: string): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(join(model, 'model.safetensors')), hash);
-  const named = JSON.stringify(recipePresets, (key, value: unknown) => (unused.has(key) ? undefined : value));
+  const { tiny, small } = recipePresets;
+  const used = model === laptopModel ? tiny.recipe : small.recipe;
+  const named = JSON.stringify(used, (key, value: unknown) => (unused.has(key) ? undefined : value));
   const recipe = sha256Hex(named).slice(0, 6);
   return `${hash.digest('hex').slice(0, 12)}.${recipe}`;
 }
