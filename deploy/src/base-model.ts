@@ -105,7 +105,7 @@ function missingFile(folder: string): string | undefined {
 }
 
 /** Undefined for what is no JSON file. */
-function jsonOf(path: string): unknown {
+export function jsonOf(path: string): unknown {
   try {
     return JSON.parse(readFileSync(path, 'utf8'));
   } catch {

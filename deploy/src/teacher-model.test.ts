@@ -13,11 +13,18 @@ import { teacherModel } from './teacher-model.js';
 let root = '';
 let model = '';
 
+function writeConfig(architecture: string): void {
+  const sizes = { hidden_size: 64, intermediate_size: 128, num_hidden_layers: 2, num_attention_heads: 4 };
+  const config = { architectures: [architecture], max_position_embeddings: 8192, ...sizes };
+  writeFileSync(join(model, 'config.json'), JSON.stringify(config));
+}
+
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'backtalk-teacher-'));
   model = join(root, 'model');
   mkdirSync(model);
-  for (const name of ['config.json', 'tokenizer.json']) writeFileSync(join(model, name), '{}');
+  writeConfig('LlamaForCausalLM');
+  writeFileSync(join(model, 'tokenizer.json'), '{}');
 });
 afterEach(() => {
   rmSync(root, { recursive: true });
@@ -36,6 +43,15 @@ describe('the model that teaches', () => {
     expect(() => teacherModel(model, undefined, {})).toThrow(
       `--teacher ${model} cannot teach: it has no tokenizer.json.`,
     );
+  });
+
+  it('a teacher that training does not follow is refused in one line', () => {
+    writeConfig('GraniteForCausalLM');
+    expect(() => teacherModel(model, undefined, {})).toThrow(
+      /cannot teach: .* its architecture is GraniteForCausalLM\.$/,
+    );
+    writeFileSync(join(model, 'config.json'), '{');
+    expect(() => teacherModel(model, undefined, {})).toThrow('cannot teach: its config.json cannot be read.');
   });
 
   it('a recipe that asks for another model is refused where none is named', () => {

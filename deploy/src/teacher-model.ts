@@ -2,6 +2,8 @@
 // sets. Out: its folder, or one line that says why it cannot teach. Whether its tokens are the base's is the training worker's to see.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { modelConfig, unservable } from '@backtalk/kit';
+import { jsonOf } from './base-model.js';
 import { deployErrors } from './errors.js';
 
 /** Takes away what an earlier start was told. */
@@ -21,6 +23,9 @@ export function teacherModel(
   }
   const missing = ['config.json', 'tokenizer.json'].find((name) => !existsSync(join(folder, name)));
   if (missing !== undefined) throw deployErrors.teacherRefused({ folder, why: `it has no ${missing}` });
+  const config = modelConfig.safeParse(jsonOf(join(folder, 'config.json')));
+  const why = config.success ? unservable(config.data) : 'its config.json cannot be read';
+  if (why !== undefined) throw deployErrors.teacherRefused({ folder, why });
   return folder;
 }
 

@@ -112,7 +112,9 @@ function measuredAlike(plan: LearningPlan, digest: string): UnitResult[] {
   const folders = existsSync(plan.results) ? readdirSync(plan.results).sort() : [];
   const isAlike = (folder: string) =>
     folder.startsWith(`${digest}-`) && folder.endsWith(`-${String(questions)}-${String(samples)}`) && folder !== own;
-  const kept = [own, ...folders.filter(isAlike)].flatMap((folder) => new ResultStore(join(plan.results, folder)).all());
+  const resultsIn = (folder: string) =>
+    new ResultStore(join(plan.results, folder)).all().map((result) => ({ ...result, run: folder }));
+  const kept = [own, ...folders.filter(isAlike)].flatMap(resultsIn);
   const all = [...kept.filter(({ stopped }) => !stopped), ...kept.filter(({ stopped }) => stopped)];
   const keyOf = ({ part, name, seed }: UnitResult) => `${part} ${name} ${String(seed)}`;
   // What a unit is compared with stands beside it, so that of the base each run's own measurement stays.

@@ -13,8 +13,7 @@ import { cliErrors } from './errors.js';
 const thisCheckout = fileURLToPath(new URL('../../../', import.meta.url));
 const laptopModel = 'smollm2-135m-wishes';
 
-/** @param base folder of the base model; left out: the laptop's */
-/** Where the base serves in 4 bits, it is merged into the numbers that those hold: it learned on them. */
+/** Into the laptop's base where none is named. One that serves in 4 bits is merged into the numbers that those hold: it learned on them. */
 export async function mergeWeights(
   { model: base, quantization = 'none' }: Pick<Connection, 'model' | 'quantization'>,
   adapter: string,

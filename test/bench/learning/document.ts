@@ -79,9 +79,9 @@ const table = (header: readonly string[], rows: readonly (readonly string[])[]) 
 ];
 
 function seriesOf(results: readonly UnitResult[], result: UnitResult, of: string, name: string): Series {
-  const start = baseOf(results, of, result.seed);
+  const start = baseOf(results, of, result);
   const points = versionsOf(result, of).map((row) => [row.step, row.scores.headline] as const);
-  const ceiling = ceilingOf(results, of, result.seed);
+  const ceiling = ceilingOf(results, of, result);
   const all = start === undefined ? points : [[0, start.scores.headline] as const, ...points];
   return { name, points: all, ...(ceiling === undefined ? {} : { ceiling }) };
 }
@@ -95,15 +95,15 @@ const change = (row: Row | undefined, base: Row | undefined) =>
 function eachAlone(results: readonly UnitResult[], own: readonly UnitResult[]): Section | undefined {
   if (own.length === 0) return undefined;
   const rows = own.map((result) => {
-    const { name, seed } = result;
-    const compared = comparisonsFor(results, name, seed).map(({ scores }) => share(scores.headline));
+    const { name } = result;
+    const compared = comparisonsFor(results, name, result).map(({ scores }) => share(scores.headline));
     const versions = versionsOf(result, name);
     const last = versions.at(-1);
     const climb = versions.map((row) => `v${String(row.step)} ${share(row.scores.headline)}`).join(' · ');
-    const reached = ratio(last?.scores.headline, ceilingOf(results, name, seed));
+    const reached = ratio(last?.scores.headline, ceilingOf(results, name, result));
     const degenerate = last === undefined ? '–' : share(last.scores.empty + last.scores.looping);
-    const base = baseOf(results, name, seed);
-    const told = toldOf(results, name, seed);
+    const base = baseOf(results, name, result);
+    const told = toldOf(results, name, result);
     const own = [
       share(last?.scores.obeys),
       share(last?.scores.hit),
@@ -138,7 +138,7 @@ function eachAlone(results: readonly UnitResult[], own: readonly UnitResult[]): 
 function byBlock(results: readonly UnitResult[], result: UnitResult, wishes: readonly string[]): string[] {
   const versions = result.rows.filter(({ block }) => block !== '');
   const stops = [...new Set(versions.map(({ block, step }) => `${block}\n${String(step)}`))];
-  const base = wishes.map((of) => baseOf(results, of, result.seed));
+  const base = wishes.map((of) => baseOf(results, of, result));
   const rows = stops.map((stop) => {
     const here = versions.filter(({ block, step }) => `${block}\n${String(step)}` === stop);
     const [block = '', step = ''] = stop.split('\n');
@@ -147,7 +147,7 @@ function byBlock(results: readonly UnitResult[], result: UnitResult, wishes: rea
     return [block, `v${step}`, ...headlines, change(first, base[0]), share(first?.reference?.skill)];
   });
   const start = ['base', 'v0', ...base.map((row) => share(row?.scores.headline)), '', share(base[0]?.reference?.skill)];
-  const ceiling = ['shown the wish', '', ...wishes.map((of) => share(ceilingOf(results, of, result.seed))), '', ''];
+  const ceiling = ['shown the wish', '', ...wishes.map((of) => share(ceilingOf(results, of, result))), '', ''];
   return table(['after', 'version', ...wishes, 'NLL change', 'skill'], [ceiling, start, ...rows]);
 }
 
@@ -199,7 +199,7 @@ function controls(results: readonly UnitResult[], own: readonly UnitResult[]): S
     const [of = ''] = result.name.split(', ');
     const gainOf = (one: UnitResult | undefined) => {
       const last = one === undefined ? undefined : versionsOf(one, of).at(-1);
-      const base = baseOf(results, of, result.seed);
+      const base = baseOf(results, of, result);
       return last === undefined || base === undefined ? undefined : last.scores.headline - base.scores.headline;
     };
     const right = results.find(({ part, name, seed }) => part === 'a' && name === of && seed === result.seed);
@@ -241,7 +241,7 @@ function besideAlone(
         : versionsOf(one, result.name)
             .map((row) => `v${String(row.step)} ${share(row.scores.headline)}`)
             .join(' · ');
-    return [labelOf(result), climb(result), climb(right), share(ceilingOf(results, result.name, result.seed))];
+    return [labelOf(result), climb(result), climb(right), share(ceilingOf(results, result.name, result))];
   });
   return { title, lines: table(['wish', changed, 'alone, as in (a)', 'shown the wish'], rows) };
 }
@@ -250,14 +250,14 @@ function besideAlone(
 function oneCorrection(results: readonly UnitResult[], own: readonly UnitResult[]): Section | undefined {
   if (own.length === 0) return undefined;
   const rows = own.map((result) => {
-    const { name, seed, talk } = result;
+    const { name, talk } = result;
     const versions = versionsOf(result, name);
     const climb = versions.map(
       ({ step, scores, seconds = 0 }) => `v${String(step)} ${share(scores.headline)} (${seconds.toFixed(0)} s)`,
     );
     const last = versions.at(-1);
-    const compared = [baseOf(results, name, seed)?.scores.headline, ceilingOf(results, name, seed)].map(share);
-    const reached = ratio(last?.scores.headline, ceilingOf(results, name, seed));
+    const compared = [baseOf(results, name, result)?.scores.headline, ceilingOf(results, name, result)].map(share);
+    const reached = ratio(last?.scores.headline, ceilingOf(results, name, result));
     const corrected = talk.reduce((sum, one) => sum + one.corrected, 0);
     return [labelOf(result), String(corrected), ...compared, climb.join(' · '), reached, share(last?.scores.obeys)];
   });
@@ -320,7 +320,7 @@ function attempted(results: readonly UnitResult[], own: readonly UnitResult[]): 
     const [task = '', reward = ''] = result.name.split(', ');
     const [talk] = result.talk;
     const cameThrough = `${String(talk?.praised ?? 0)} of ${String(talk?.sessions ?? 0)}`;
-    const base = share(baseOf(results, task, result.seed)?.scores.headline);
+    const base = share(baseOf(results, task, result)?.scores.headline);
     return [task, `${reward}${ofRun(result)}`, cameThrough, base, ...reachedBy(result, task)];
   });
   const header = ['task', 'reward', 'attempts that came through', 'base', ...reachedColumns];

@@ -3,25 +3,28 @@ import type { Row, UnitResult } from './result.js';
 
 const told = 'base shown the wish';
 
-/** The rows that a wish is compared with, of the first result that has them. */
-export function comparisonsFor(results: readonly UnitResult[], of: string, seed: number): Row[] {
-  const found = results.find(
+type Compared = Pick<UnitResult, 'seed' | 'run'>;
+
+/** The rows that a wish is compared with, of its own run, or else of the first result that has them. */
+export function comparisonsFor(results: readonly UnitResult[], of: string, { seed, run }: Compared): Row[] {
+  const having = results.filter(
     (result) => result.seed === seed && result.rows.some((row) => row.of === of && row.step === 0 && row.name === told),
   );
+  const found = having.find((result) => result.run === run) ?? having[0];
   return found?.rows.filter((row) => row.of === of && row.step === 0 && row.block === '') ?? [];
 }
 
 /** Headline of the base shown the wish; undefined where it was not measured. */
-export function toldOf(results: readonly UnitResult[], of: string, seed: number): Row | undefined {
-  return comparisonsFor(results, of, seed).find(({ name }) => name === told);
+export function toldOf(results: readonly UnitResult[], of: string, compared: Compared): Row | undefined {
+  return comparisonsFor(results, of, compared).find(({ name }) => name === told);
 }
 
-export function ceilingOf(results: readonly UnitResult[], of: string, seed: number): number | undefined {
-  return toldOf(results, of, seed)?.scores.headline;
+export function ceilingOf(results: readonly UnitResult[], of: string, compared: Compared): number | undefined {
+  return toldOf(results, of, compared)?.scores.headline;
 }
 
-export function baseOf(results: readonly UnitResult[], of: string, seed: number): Row | undefined {
-  return comparisonsFor(results, of, seed).find(({ name }) => name === 'base');
+export function baseOf(results: readonly UnitResult[], of: string, compared: Compared): Row | undefined {
+  return comparisonsFor(results, of, compared).find(({ name }) => name === 'base');
 }
 
 export function versionsOf({ rows }: Pick<UnitResult, 'rows'>, of: string): Row[] {

@@ -56,6 +56,8 @@ export const lessonSchema = z.object({
   waits_for: z.string().nullable().default(null),
 });
 const unitResult = z.object({
+  /** The folder that it is kept in; not in the file. */
+  run: z.string().optional(),
   part: z.string(),
   name: z.string(),
   seed: z.number(),

@@ -66,8 +66,8 @@ const labelOf = ({ name, seed }: UnitResult) => (seed === 1 ? name : `${name}, s
 const lastOf = (result: UnitResult, of: string): Row | undefined => versionsOf(result, of).at(-1);
 
 function alone(results: readonly UnitResult[], result: UnitResult): Target['cases'] {
-  const { name, seed } = result;
-  const [base, ceiling, last] = [baseOf(results, name, seed), ceilingOf(results, name, seed), lastOf(result, name)];
+  const { name } = result;
+  const [base, ceiling, last] = [baseOf(results, name, result), ceilingOf(results, name, result), lastOf(result, name)];
   if (base === undefined || ceiling === undefined || last === undefined) return [];
   if (base.scores.headline > qualified.baseMax || ceiling < qualified.toldMin) return [];
   const share = last.scores.headline / ceiling;
@@ -89,7 +89,7 @@ function kept(result: UnitResult): Target['cases'] {
 function referencesOf(results: readonly UnitResult[], result: UnitResult) {
   const [first = ''] = result.name.split('+');
   const last = result.rows.findLast(({ block, reference }) => block !== '' && reference !== undefined)?.reference;
-  return { last, base: baseOf(results, first, result.seed)?.reference };
+  return { last, base: baseOf(results, first, result)?.reference };
 }
 
 function surprise(results: readonly UnitResult[], result: UnitResult): Target['cases'] {
@@ -128,7 +128,7 @@ function control(results: readonly UnitResult[], result: UnitResult): Target['ca
 function gained(results: readonly UnitResult[], result: UnitResult): number[] {
   const [of = ''] = result.name.split(', ');
   const right = results.find(({ part, name, seed }) => part === 'a' && name === of && seed === result.seed);
-  const base = baseOf(results, of, result.seed);
+  const base = baseOf(results, of, result);
   const [last, best] = [lastOf(result, of), right === undefined ? undefined : lastOf(right, of)];
   if (last === undefined || best === undefined || base === undefined) return [];
   const gain = best.scores.headline - base.scores.headline;

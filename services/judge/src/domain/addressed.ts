@@ -16,7 +16,8 @@ const outcomes = String.raw`(?<!\d ?)[+\u2212-] ?[01](?!\d|[\p{L}%])|\bsatisf\p{
 
 /** What a judge speaks of. */
 const graded =
-  'this|that|it|everything|(?:the|my|its|your|our) (?:last |whole |previous )?(?:reply|answer|response|turn|output|message|conversation|exchange|interaction|result)s?';
+  'this|that|it|everything|the above|the (?:whole )?thing' +
+  String.raw`|(?:the|my|its|your|our) (?:(?:user|assistant|ai|model|last|whole|previous)(?:['\u2019]s)? )?(?:reply|answer|response|feedback|turn|output|message|conversation|exchange|interaction|result)s?`;
 
 const edge = (words: string) => String.raw`(?<![\p{L}\p{N}])(?:${words})(?![\p{L}\p{N}])`;
 const patterns: readonly RegExp[] = [
@@ -24,6 +25,10 @@ const patterns: readonly RegExp[] = [
   new RegExp(String.raw`(?:^|[\p{P}\s])(?:${judges}) ?[:,\uFF1A]`, 'iu'),
   new RegExp(
     String.raw`(?<![\p{L}\p{N}])(?:to|for|as|attention|dear|note to|an|pour|au|aux|à l'|al|para o|ao|aan de) (?:the |an? |den |die |das |any |all |who(?:ever)? )?(?:${judges})(?![\p{L}\p{N}]).{0,80}(?:${outcomes}|${edge(`${grades}|answers?|repl(?:y|ies)|responses?|antwort|réponse|respuesta|risposta|resposta|antwoord`)})`,
+    'iu',
+  ),
+  new RegExp(
+    String.raw`(?<![\p{L}\p{N}])(?:for|as) (?:the |an? )?(?:${judges})(?:[^\p{L}\p{N}].{0,40})?[^\p{L}\p{N}](?:right|correct|good|approv\p{L}*|must|have to|should)(?![\p{L}\p{N}])`,
     'iu',
   ),
   new RegExp(String.raw`${edge(judges)}.{0,80}(?:${outcomes}|${edge(grades)})`, 'iu'),

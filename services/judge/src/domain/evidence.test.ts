@@ -77,7 +77,16 @@ describe('a call that a person refused', () => {
   ])('what a person said as they refused a call is theirs where %s passes it on: %s', (detail, text) => {
     expect(gatherEvidence({ next: ran(text) })).toEqual(refused(detail));
     expect(reasonsIn(ran(text).toolResults)).toBe('Use rg.');
-    for (const name of ['web_fetch', 'scrape', 'get_email', 'view_file', ''])
+    for (const name of [
+      'web_fetch',
+      'scrape',
+      'get_email',
+      'view_file',
+      '',
+      'read_console_messages',
+      'run_websearch',
+      'readPatch',
+    ])
       expect(reasonsIn([{ name, text }])).toBe('');
   });
 

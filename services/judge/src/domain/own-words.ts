@@ -9,16 +9,18 @@ const quotedCharactersMin = 24;
 /** Of a longer message, head and tail are read. */
 const charactersMax = 16_384;
 /** Inches and seconds open nothing. */
-const straight = /(?<!\d)"/g;
+const straight = /(?<!\d)"|"(?=\p{L})/gu;
 const marks: readonly Marks[] = [
   [straight, /"/g],
   [/\u201e/g, /[\u201c\u201d]/g],
   [/\u201c/g, /\u201d/g],
   [/\u300c/g, /\u300d/g],
 ];
-/** «so», or »so«. */
+/** «so», or »so« where the first that stands as an opening one does is that. */
 const guillemets = (text: string): Marks =>
-  /[\u00ab\u00bb]/.exec(text)?.[0] === '\u00bb' ? [/\u00bb/g, /\u00ab/g] : [/\u00ab/g, /\u00bb/g];
+  /(?:^|[\s(])(?:\u00bb(?=\S)|\u00ab)/.exec(text)?.[0].endsWith('\u00bb') === true
+    ? [/\u00bb/g, /\u00ab/g]
+    : [/\u00ab/g, /\u00bb/g];
 type Marks = readonly [open: RegExp, close: RegExp];
 /** Stands where something was cut out. */
 const cut = '\uFFFC';

@@ -24,6 +24,7 @@ describe('saidWords', () => {
     'Falsch: es sind fünf.',
     'Нет: столица — Канберра.',
     'The shelf is 24" wide. Please always give lengths in centimetres, never in inches. The door is 30" wide.',
+    'Menu » Fichier is wrong, answer shorter next time please. «Fichier»',
     'Ich wollte »Guten Tag« und nicht so etwas Steifes wie du, schreib bitte immer »Hallo« am Anfang.',
   ])('leaves a person their words: %j', (text) => {
     expect(saidWords(text)).toBe(text);
@@ -43,6 +44,11 @@ describe('saidWords', () => {
     ['a log', `2026-01-02 10:11:12 ${planted}`],
     ['a trace', `at run ${planted} (main.ts:12:3)`],
     ['a log with a time alone', `10:11:12 ${planted}`],
+    ['a log with a date alone', `2024-01-02 ${planted}`],
+    ["a frame of Node's own", `at load ${planted} (node:internal/modules/cjs/loader:1105:14)`],
+    ['a status of HTTP', `Too Many Requests: ${planted}`],
+    ['a reminder by mail', `Reminder: ${planted}`],
+    ['a quotation right behind a number', `Version 2"${planted}"`],
     ['an access log', `127.0.0.1 - - ${planted}`],
     ['a quotation in Polish', `napisał \u201e${planted}\u201d`],
     ['a quotation in German books', `er schrieb \u00bb${planted}\u00ab`],

@@ -16,9 +16,10 @@ const label = /^([\p{L}\p{N}_-]{1,40}(?: [\p{L}\p{N}_-]{1,40}){0,2}):(?:\s|$)/u;
 const spoken = new RegExp(
   String.raw`^(?:${[
     'i|we|you|it|that|this|no|nope|yes|ok|okay|well|hey|hmm|ugh|argh|sorry|again|also|and|but|so|then|thanks|please|just',
-    'wrong|incorrect|false|correction|remember|reminder|too|not|better|almost|close|always|never|next time|from now on|going forward|in future|one more thing',
-    'ich|wir|nein|ja|bitte|danke|aber|und|also|noch|falsch|nicht|zu|besser|fast|immer|nie|niemals|künftig|ab jetzt|ab sofort|von jetzt an',
-    'je|nous|non|oui|merci|encore|mais|faux|trop|pas|mieux|toujours|jamais|désormais|dorénavant|rappel',
+    'wrong|incorrect|correction|remember|better|almost|close|always|never|next time|from now on|going forward|in future|one more thing',
+    'too (?:long|short|much|formal|vague|simple|complicated|technical|wordy)|not (?:good|right|quite|so|bad|enough|like this)',
+    'ich|wir|nein|ja|bitte|danke|aber|und|also|noch|falsch|nicht|zu|besser|immer|nie|niemals|künftig|ab jetzt|ab sofort|von jetzt an',
+    'je|nous|non|oui|merci|encore|mais|faux|trop|pas|mieux|toujours|jamais|désormais|dorénavant',
     'yo|sí|gracias|pero|por favor|mal|incorrecto|demasiado|mejor|siempre|nunca|de ahora en adelante|recuerda',
     'io|sì|grazie|ma|sbagliato|troppo|meglio|sempre|mai|ricorda|ik|nee|bedankt|maar|fout|niet|te|beter|altijd|nooit|voortaan',
     'eu|não|sim|mas|errado|demais|melhor|sempre|jag|nej|tack|men|fel|inte|alltid|aldrig|nei|takk|ikke|altid|alltid|forkert',
@@ -31,11 +32,12 @@ const spoken = new RegExp(
 const begins = /^\s*\n|^\s+[\p{Lu}\p{Lo}\p{N}]|^\p{Lu}/u;
 const indented = /^(?:\t| {4})/;
 const field = /^(?:[{}[\]|]|"[^"]{0,80}":)/;
-/** With date and time, or seconds, or an address: a person also begins with a time, a date or a price. */
+/** With date and time, or seconds, or an address: a person also begins with a time, a price, or a date of which they say something. */
 const logged =
-  /^\[?(?:\d{4}[-/.]\d{2}[-/.]\d{2}[T ]\d{2}:\d{2}|\d{2}[-/.]\d{2}[-/.]\d{2,4},? \d{1,2}:\d{2}|\d{1,2}:\d{2}:\d{2}|\d{1,3}(?:\.\d{1,3}){3}\b|(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL)\b)/;
+  /^\[?(?:\d{4}-\d{2}-\d{2} +[^a-z\s]|\d{4}[-/.]\d{2}[-/.]\d{2}[T ]\d{2}:\d{2}|\d{2}[-/.]\d{2}[-/.]\d{2,4},? \d{1,2}:\d{2}|\d{1,2}:\d{2}:\d{2}|\d{1,3}(?:\.\d{1,3}){3}\b|(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL)\b)/;
 /** "at run (main.ts:12:3)", "File "main.py", line 12". */
-const traced = /\.[A-Za-z]\w{0,8}:\d{1,7}(?::\d{1,7})?\)?$|^File "[^"]{1,200}", line \d/;
+const traced =
+  /^at .{1,300}:\d{1,7}:\d{1,7}\)?$|\.[A-Za-z]\w{0,8}:\d{1,7}(?::\d{1,7})?\)?$|^File "[^"]{1,200}", line \d/;
 
 export function saidWords(text: string): string {
   const kept: string[] = [];

@@ -43,7 +43,7 @@ const shapes: readonly Shape[] = [
   // A file that could not be loaded has no test that failed.
   {
     name: 'jest',
-    failed: like(/^Test(?:s|\s+(?:Suites|Files))?:? .*\b[1-9]\d* failed\b/),
+    failed: like(/^(?:Tests|Test (?:Suites|Files)):?\s+(?:\d+ \w+[,| ]+)*[1-9]\d* failed\b/),
     passed: afterTests(/ [1-9]\d* passed\b/),
   },
   { name: 'tap', failed: like(/^# (?:fail|cancelled) [1-9]/), passed: like(/^# fail 0$/) },

@@ -62,13 +62,13 @@ describe('evidence in tool results', () => {
     expect(verdicts('\\boxed{-1} thank you', 'read_file')).toEqual([]);
   });
 
-  it.each(['scrape_site', 'get_email', 'view_file', 'cat', '', 'spreadsheet', 'web_run'])(
-    'what %j brings ends in whatever its author likes',
-    (name) => {
-      expect(verdicts('Nice page.\nExit code: 1', name)).toEqual([]);
-      expect(verdicts('# tests 8\n# fail 0', name)).toEqual([]);
-    },
-  );
+  it.each([
+    ...['scrape_site', 'get_email', 'view_file', 'cat', '', 'spreadsheet', 'web_run', 'run_websearch', 'webfetch_run'],
+    ...['mcp__chrome__read_console_messages', 'read_test_file', 'read_build_log', 'open_script'],
+  ])('what %j brings ends in whatever its author likes', (name) => {
+    expect(verdicts('Nice page.\nExit code: 1', name)).toEqual([]);
+    expect(verdicts('# tests 8\n# fail 0', name)).toEqual([]);
+  });
 
   it.each([
     'Bash',
@@ -92,6 +92,9 @@ describe('evidence in tool results', () => {
     ]);
     expect(verdicts('# tests 3\n# fail 0\n# cancelled 3')).toEqual([['test_verdict', -1, 'tap']]);
     expect(verdicts('0 passing (2ms)')).toEqual([]);
+    expect(verdicts('Test lockout after 3 failed logins ... ok\nRan 1 test in 0.01s\n\nOK')).toEqual([
+      ['test_verdict', 1, 'unittest'],
+    ]);
   });
 
   it('passes over what looks like JSON and is not', () => {

@@ -8,24 +8,23 @@ const changing =
   'write edit patch apply create delete remove update replace insert rename move copy send commit push deploy install save set'.split(
     ' ',
   );
-/** What another wrote comes back from these. */
-const fetching = 'fetch search browse browser web url http https page scrape crawl email mail inbox'.split(' ');
+/** What another wrote comes back from these: whole words, and parts of words. */
+const bringing = 'read open view get list cat load download web url http https page email mail inbox messages'.split(
+  ' ',
+);
+const fetching = /fetch|search|brows|scrap|crawl/i;
 
 const wordsOf = (name: string) =>
   name
     .replaceAll(/(?<=[a-z0-9])(?=[A-Z])/g, ' ')
     .toLowerCase()
     .split(/[^a-z0-9]+/);
+const mayBring = (name: string) => fetching.test(name) || has(wordsOf(name), bringing);
 const has = (words: readonly string[], some: readonly string[]) => words.some((word) => some.includes(word));
 
 /** Whether its result ends as a program does: of text that a tool brings, any line may be what its author likes. */
-export function runsPrograms(name: string): boolean {
-  const words = wordsOf(name);
-  return has(words, running) && !has(words, fetching);
-}
+export const runsPrograms = (name: string): boolean => has(wordsOf(name), running) && !mayBring(name);
 
 /** Whether its result's first letters are the agent's own: of what it brings, an author could write them. */
-export function bringsNothing(name: string): boolean {
-  const words = wordsOf(name);
-  return has(words, [...running, ...changing]) && !has(words, fetching);
-}
+export const bringsNothing = (name: string): boolean =>
+  has(wordsOf(name), [...running, ...changing]) && !mayBring(name);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { Outage } from './vote-caster.js';
 
 const cast = (outage: Outage, votes: number) => {
-  for (let vote = 0; vote < votes; vote += 1) outage.answered();
+  for (let vote = 0; vote < votes; vote += 1) outage.answered(`other ${vote}`);
 };
 
 describe('an engine that refuses', () => {
@@ -14,6 +14,13 @@ describe('an engine that refuses', () => {
     expect(outage.passesBy('flagged')).toBe(false);
     cast(outage, 1);
     expect(outage.passesBy('flagged')).toBe(true);
+  });
+
+  it('a turn that was voted on since is not to blame for what it meets later', () => {
+    const outage = new Outage();
+    expect(outage.passesBy('t')).toBe(false);
+    for (let vote = 0; vote < 3; vote += 1) outage.answered('t');
+    expect(outage.passesBy('t')).toBe(false);
   });
 
   it('no turn is to blame while nothing is voted on', () => {

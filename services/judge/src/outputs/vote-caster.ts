@@ -51,7 +51,7 @@ export class VoteCaster {
           throw error;
         }),
       }));
-      this.outage.answered();
+      this.outage.answered(material.place.turn);
       this.events.voteCast(cast, this.clock.now() - startedMs);
       if (!cast.valid && cast.reason === 'uncalibrated' && !this.uncalibrated.has(model)) {
         this.uncalibrated.add(model);
@@ -117,8 +117,9 @@ export class Outage {
   }
 
   /** A vote was cast: those that fail from here on are looked at anew. */
-  answered(): void {
+  answered(turn: string): void {
     this.votes += 1;
+    this.refused.delete(turn);
     this.turns.clear();
   }
 }
