@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { writeDocument } from './document.js';
-import { keptOf } from './findings.js';
+import { ceilingOf, keptOf } from './findings.js';
 import { readPlan } from './options.js';
 import { ResultStore, type Row, type UnitResult } from './result.js';
 
@@ -132,6 +132,17 @@ describe('the document of the learning experiment', () => {
     expect(written([{ ...tried, talk }])).toMatch(
       /\| one \| outcome alone \| 18 of 48 \| – \| v3 0\.20 · v6 0\.50 \| 0\.50 \| 1\.00 \| 4\.3 \|/,
     );
+  });
+
+  it('compares a run with the base rows of its own folder, where it has some', () => {
+    const baseIn = (run: string, headline: number) => ({
+      ...result('base', 'one', [row('one', '', 0, headline, 'base shown the wish')]),
+      run,
+    });
+    const alone = { ...result('a', 'one', [row('one', 'one', 3, 0.5)]), run: 'later' };
+    const results = [baseIn('earlier', 0.25), baseIn('later', 0.5)];
+    expect(ceilingOf(results, 'one', alone)).toBe(0.5);
+    expect(ceilingOf(results, 'one', { ...alone, run: 'another' })).toBe(0.25);
   });
 
   it('compares a control with the gain of the right teacher', () => {
