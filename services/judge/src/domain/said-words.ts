@@ -22,7 +22,7 @@ const spoken = new RegExp(
     'je|nous|non|oui|merci|encore|mais|faux|trop|pas|mieux|toujours|jamais|désormais|dorénavant',
     'yo|sí|gracias|pero|por favor|mal|incorrecto|demasiado|mejor|siempre|nunca|de ahora en adelante|recuerda',
     'io|sì|grazie|ma|sbagliato|troppo|meglio|sempre|mai|ricorda|ik|nee|bedankt|maar|fout|niet|te|beter|altijd|nooit|voortaan',
-    'eu|não|sim|mas|errado|demais|melhor|sempre|jag|nej|tack|men|fel|inte|alltid|aldrig|nei|takk|ikke|altid|alltid|forkert',
+    'eu|não|sim|mas|errado|demais|melhor|sempre|jag|nej|tack|men|fel|inte|alltid|aldrig|nei|takk|ikke|altid|forkert',
     'nie|tak|ale|proszę|źle|za|zawsze|nigdy|hayır|evet|lütfen|ama|yanlış|çok|her zaman|asla',
     'нет|да|но|спасибо|неверно|неправильно|слишком|не|всегда|никогда|впредь|ні|так|але|дякую|завжди|ніколи',
   ].join('|')})(?![\p{L}\p{N}])`,
