@@ -121,6 +121,6 @@ export const deployErrors = defineErrors('deploy', {
     code: 'keys_needed',
     retry: 'never',
     message: (p: { host: string; file: string }) =>
-      `--host ${p.host} opens the endpoint to other machines, and there is no key in ${p.file}: start without --host, make one with npx backtalk keys add, and start again (README, "Keys").`,
+      `--host ${p.host} opens the endpoint to other machines, and there is no key in ${p.file}: start without --host, make one with npx backtalk keys add, and start again (docs/operating.md, "Keys").`,
   },
 });

@@ -138,7 +138,7 @@ function loopStep(root, reports) {
   const apart = [
     // Builds images with a Docker engine: npm run test:images.
     'images/containers.test.ts',
-    // Fails now and then on a busy machine (README, "Honest limits"): npm run test:brokers.
+    // Fails now and then on a busy machine (docs/limits.md): npm run test:brokers.
     'failures/broker-cluster.test.ts',
     // Installs vLLM (2.5 GB): npm run test:vllm.
     'contracts/vllm.test.ts',

@@ -3,6 +3,7 @@ import { codeRules } from './code-rules.js';
 import { dialectRules } from './dialect-rules.js';
 import { documentRules } from './document-rules.js';
 import { domainRules } from './domain-rules.js';
+import { linkRules } from './link-rules.js';
 import { measuringRules } from './measuring-rules.js';
 import type { Rule } from './rule.js';
 import { serviceRules } from './service-rules.js';
@@ -19,5 +20,6 @@ export const rules: readonly Rule[] = [
   ...dialectRules,
   ...textRules,
   ...documentRules,
+  ...linkRules,
   ...workspaceRules,
 ];

@@ -6,14 +6,10 @@ import { expect, it } from 'vitest';
 const root = repositoryRoot();
 const documents = readdirSync(root).filter((name) => name.endsWith('.md'));
 
-/** Files and folders that a document names: in links, and as code that looks like a path of a file. */
+/** Files that a document names as code; links are a rule of the house. */
 function namedIn(document: string): string[] {
   const text = readFileSync(join(root, document), 'utf8');
-  const links = [...text.matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(([, path = '']) => path);
-  const code = [...text.matchAll(/`((?:services|test|deploy|charts|proto)\/[\w./-]+\.\w+)`/g)].map(
-    ([, path = '']) => path,
-  );
-  return [...links, ...code];
+  return [...text.matchAll(/`((?:services|test|deploy|charts|proto)\/[\w./-]+\.\w+)`/g)].map(([, path = '']) => path);
 }
 
 it.each(documents)('%s names only files that are there', (document) => {
