@@ -28,12 +28,12 @@ interface Scene {
 }
 
 /** Places that have little in common: turns that are alike are not trained on twice. */
-const places = ['Rome', 'Isfahan', 'Quy Nhon', 'Zutphen', 'Mbabane', 'Clyde'];
+const places = ['Rome', 'Isfahan', 'Quy Nhon', 'Zutphen', 'Mbabane', 'Clyde', 'Oban', 'Xi’an', 'Luleå'];
 const scenes: readonly Scene[] = Object.keys(clients).map((client, at) => ({
   client,
   place: places[at] ?? '',
   thinks: at % 2 === 1,
-  systemCharacters: at === 0 ? 9_000 : 2_000,
+  systemCharacters: at === 0 ? 9_000 : 1_000,
 }));
 
 const tools: readonly AgentTool[] = [
@@ -141,6 +141,8 @@ describe.each(scenes)('$client', (scene) => {
     expect(answers[0]?.reasoning).toBe(thinks ? `The sky over ${place} first.` : '');
     for (const [at, { body }] of wire.exchanges.entries()) {
       const { messages, tools: offered, chat_template_kwargs } = body;
+      // What came by the Responses API is rendered again in the step, below: no other prompt keeps its teacher.
+      if (messages === undefined) continue;
       expect(answers[at]?.promptIds).toEqual(
         await made.rendered(machine, { messages, tools: offered, chat_template_kwargs }),
       );
@@ -169,7 +171,7 @@ it('all turns of all clients are trained on in a step, none without its teacher,
   await until(() => book.isTakenIn(), { what: 'All turns are judged', everyMs: 100 });
   await setPaused(machine, false);
   const swapped = async () => (await book.stable()) !== 'backtalk-v0';
-  await until(swapped, { what: 'The first version answers', timeoutMs: 300_000, everyMs: 250 });
+  await until(swapped, { what: 'The first version answers', timeoutMs: 600_000, everyMs: 250 });
   const asked = tap.requests.flatMap(({ samples }) => samples);
   expect(asked.map(({ turn }) => turn).sort()).toEqual([...turns].sort());
   // A sample whose prompt renders otherwise than it was captured loses its teacher (template_mismatch).

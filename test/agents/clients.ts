@@ -2,9 +2,11 @@
 // something, and hear the person's next words with all that was said before.
 // In: an endpoint, what the person says, the tools. Out: what the client has as the model's last words. Nothing is set that
 // would help anybody to recognise a session.
+import { createOpenAI } from '@ai-sdk/openai';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { HumanMessage, type BaseMessage } from '@langchain/core/messages';
 import { ChatOpenAI } from '@langchain/openai';
+import { Agent, OpenAIProvider, Runner, tool as agentsTool, type AgentInputItem } from '@openai/agents';
 import { generateText, stepCountIs, streamText, tool as aiTool, type ModelMessage } from 'ai';
 import { createAgent, tool as langChainTool } from 'langchain';
 import OpenAI from 'openai';
@@ -113,10 +115,13 @@ function langChain(stream: boolean): AgentClient {
   };
 }
 
-/** `generateText` and `streamText` of the AI SDK. */
-function aiSdk(stream: boolean): AgentClient {
+/** `generateText` and `streamText` of the AI SDK, which speaks the chat API, or as OpenAI's own provider the Responses API. */
+function aiSdk(stream: boolean, api: 'chat' | 'responses' = 'chat'): AgentClient {
   return async ({ baseURL, fetch, system, thinks, tools, says }) => {
-    const provider = createOpenAICompatible({ name: model, baseURL, apiKey, fetch });
+    const asked =
+      api === 'chat'
+        ? createOpenAICompatible({ name: model, baseURL, apiKey, fetch })(model)
+        : createOpenAI({ baseURL, apiKey, fetch }).responses(model);
     const toolSet = Object.fromEntries(
       tools.map(({ name, description, run }) => [
         name,
@@ -132,7 +137,7 @@ function aiSdk(stream: boolean): AgentClient {
     for (const content of says) {
       messages = [...messages, { role: 'user', content }];
       const body = {
-        model: provider(model),
+        model: asked,
         system,
         messages,
         tools: toolSet,
@@ -140,11 +145,45 @@ function aiSdk(stream: boolean): AgentClient {
         maxOutputTokens: tokensMax,
         temperature,
         maxRetries: 0,
-        ...(thinks ? {} : { providerOptions: { [model]: withoutThoughts } }),
+        providerOptions: { ...(thinks ? {} : { [model]: withoutThoughts }), openai: { store: false } },
       };
       const result = stream ? streamText(body) : await generateText(body);
       last = await result.text;
       messages = [...messages, ...(await result.response).messages];
+    }
+    return last;
+  };
+}
+
+/** An agent of OpenAI's agents SDK, which speaks the Responses API. */
+function agentsSdk(stream: boolean): AgentClient {
+  return async ({ baseURL, fetch, system, thinks, tools, says }) => {
+    const openAIClient = new OpenAI({ baseURL, apiKey, fetch, maxRetries: 0 });
+    const modelProvider = new OpenAIProvider({ openAIClient, useResponses: true });
+    const runner = new Runner({ modelProvider, tracingDisabled: true });
+    const agent = new Agent({
+      name: 'An agent',
+      instructions: system,
+      model,
+      modelSettings: { temperature, maxTokens: tokensMax, ...(thinks ? {} : { providerData: withoutThoughts }) },
+      tools: tools.map(({ name, description = '', run }) =>
+        agentsTool({ name, description, parameters: called, execute: ({ place: asked }) => run(asked) }),
+      ),
+    });
+    let history: AgentInputItem[] = [];
+    let last = '';
+    for (const content of says) {
+      const input: AgentInputItem[] = [...history, { role: 'user', content }];
+      if (stream) {
+        const result = await runner.run(agent, input, { stream: true, maxTurns: callsMax });
+        await result.completed;
+        ({ history } = result);
+        last = result.finalOutput ?? '';
+      } else {
+        const result = await runner.run(agent, input, { maxTurns: callsMax });
+        ({ history } = result);
+        last = result.finalOutput ?? '';
+      }
     }
     return last;
   };
@@ -157,4 +196,7 @@ export const clients: Readonly<Record<string, AgentClient>> = {
   'LangChain createAgent, streamed': langChain(true),
   'AI SDK generateText': aiSdk(false),
   'AI SDK streamText': aiSdk(true),
+  'OpenAI agents SDK': agentsSdk(false),
+  'AI SDK streamText, Responses': aiSdk(true, 'responses'),
+  'OpenAI agents SDK, streamed': agentsSdk(true),
 };

@@ -3,7 +3,8 @@
 import { z } from 'zod';
 
 const sent = z.looseObject({
-  messages: z.array(z.looseObject({ role: z.string() })),
+  /** Of the chat API; the Responses API has `input`. */
+  messages: z.array(z.looseObject({ role: z.string() })).optional(),
   tools: z.array(z.unknown()).optional(),
   chat_template_kwargs: z.record(z.string(), z.unknown()).optional(),
   stream: z.boolean().nullish(),

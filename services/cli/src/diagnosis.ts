@@ -236,7 +236,8 @@ function training({ metrics }: Seen): readonly Finding[] {
 
 function context({ metrics }: Seen): readonly Finding[] {
   const refused = metrics.sum('backtalk_gateway_refused_total', { code: 'context_length_exceeded' });
-  const asked = metrics.sum('backtalk_gateway_requests_total', { route: 'chat_completions' });
+  const askedBy = (route: string) => metrics.sum('backtalk_gateway_requests_total', { route });
+  const asked = askedBy('chat_completions') + askedBy('responses');
   if (refused < turnsEnough || refused < asked * tooLongShare) return [];
   const what = `${String(refused)} of ${String(asked)} requests were longer than the model's context`;
   return found('context_short', what, 'serve a model with a longer context (--model), or have the agent send less');

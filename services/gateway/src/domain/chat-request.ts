@@ -12,6 +12,7 @@ import { parseJson } from './json-body.js';
 import { flawOfPart, holdsMedia } from './message-part.js';
 import { questionsIn } from './question-key.js';
 import { keyCharactersMax, readAs, unsupported } from './read-as.js';
+import { readResponses, type RepeatedSettings } from './responses-request.js';
 import { samplingOf, type Sampling } from './sampling.js';
 import { sessionBodyKeys, sessionInBody, type DeclaredSession } from './session-name.js';
 import { writeMessages, type WrittenMessages } from './written-messages.js';
@@ -51,6 +52,8 @@ export interface ChatRequest {
   readonly humanMessage: number;
   /** Pictures, sound, files. */
   readonly hasMedia: boolean;
+  /** Set where it came by the Responses API, and is answered so. */
+  readonly repeated: RepeatedSettings | undefined;
   /** Fields that are set and are not the gateway's own business, but the messages: small ones as they came, */
   readonly fields: JsonObject;
   /** and all others as JSON. */
@@ -61,7 +64,11 @@ export interface ReadingRules {
   readonly messagesMax: number;
   /** Of requests that name none. */
   readonly temperature: number;
+  readonly api: ClientApi;
 }
+
+/** OpenAI's API of chat completions, or of responses. */
+export type ClientApi = 'chat' | 'responses';
 
 const roles = new Set(['system', 'developer', 'user', 'assistant', 'tool', 'function']);
 const gatewayFields: ReadonlySet<string> = new Set(sessionBodyKeys);
@@ -196,10 +203,13 @@ const schema = z.object({
 });
 
 export function readChat(bytes: Buffer, rules: ReadingRules): ChatRequest {
-  return readChatRequest(parseJson(bytes), rules);
+  const body = parseJson(bytes);
+  if (rules.api === 'chat') return readChatRequest(body, rules);
+  const { chat, repeated } = readResponses(body, rules.messagesMax);
+  return { ...readChatRequest(chat, rules), repeated };
 }
 
-export function readChatRequest(body: unknown, { messagesMax, temperature }: ReadingRules): ChatRequest {
+export function readChatRequest(body: unknown, { messagesMax, temperature }: Omit<ReadingRules, 'api'>): ChatRequest {
   refuseManyMessages(body, messagesMax);
   if (isJsonObject(body) && isDeeperThan(body, depthMax))
     throw gatewayErrors.invalidJson({ why: `it is nested deeper than ${depthMax}` });
@@ -227,6 +237,7 @@ export function readChatRequest(body: unknown, { messagesMax, temperature }: Rea
     questions: questionsIn(value.messages),
     humanMessage: lastHumanMessage(value.messages),
     hasMedia: holdsMedia(value.messages),
+    repeated: undefined,
     fields,
     writtenFields,
   };

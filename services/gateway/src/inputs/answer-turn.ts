@@ -1,13 +1,13 @@
 // Has one turn answered: frame by frame as the engine sends them, or in one piece.
 //
 // The frame with a finish reason is where clients stop: it, and what follows it, is held until the turn is stored; so is
-// a whole answer. An answer that breaks off ends in an error frame, never in `[DONE]`.
+// a whole answer. An answer that breaks off ends in an error frame, never in `[DONE]` or `response.completed`.
 import type { ServerResponse } from 'node:http';
 import { CaptureAccumulator, isEngineError, type EngineFrame } from '@backtalk/dialects';
 import { asBacktalkError, isBacktalkError, type Trace } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
 import type { ChatRequest } from '../domain/chat-request.js';
-import { chunkForClient, forClient, sseDone, type ClientView } from '../domain/frame.js';
+import { answerForm } from '../domain/answer-form.js';
 import type { Turn } from '../domain/turn.js';
 import type { ShareOwner } from '../outputs/capture-share.js';
 import { sendJson } from './answer.js';
@@ -72,7 +72,7 @@ export async function answerTurn(parts: Parts, exchange: Exchange): Promise<void
       const { turn, engine, result, leave, record } = begun;
       leave();
       await record.complete(turn, { capture: result.capture, ending: signal.aborted ? 'aborted' : 'complete', engine });
-      const body = forClient(result.raw, { turn: turn.id, ...request });
+      const body = answerForm(request, turn.id).whole(result.raw, result.capture.usage);
       sendJson(response, 200, body, { ...headers, ...headersOf(turn) });
     }
     parts.serving.deadly.answered(promptOf(request));
@@ -114,13 +114,13 @@ async function relay(
   response.writeHead(200, { ...streamHeaders, ...headers, ...headersOf(turn) });
   const writer = new StreamWriter(response, parts.config.readerWaitMs);
   const accumulator = new CaptureAccumulator();
-  const view: ClientView = { turn: turn.id, ...request };
+  const form = answerForm(request, turn.id);
   // The text of the frames that are held, from the final one on.
   let held = '';
   try {
     for (let frame = result.first; ;) {
       accumulator.add(frame);
-      const text = chunkForClient(frame, view);
+      const text = form.frame(frame);
       if (held !== '' || frame.finishReason !== undefined) held += text;
       else if (!writer.write(text)) await writer.drained();
       const step = await result.rest.next();
@@ -137,5 +137,5 @@ async function relay(
     leave();
   }
   await record.complete(turn, { capture: accumulator.capture(), ending: 'complete', engine });
-  response.end(held + sseDone);
+  response.end(held + form.end());
 }

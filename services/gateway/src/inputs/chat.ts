@@ -1,11 +1,11 @@
-// POST /v1/chat/completions: takes a request in and has it answered.
+// POST /v1/chat/completions and /v1/responses: takes a request in and has it answered.
 //
 // Key and limits are checked before anything is read, and everything about the request before an engine is asked. Nothing
 // here waits for judge, trainer or publisher.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { inSpan } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
-import type { ChatRequest } from '../domain/chat-request.js';
+import type { ChatRequest, ClientApi } from '../domain/chat-request.js';
 import { showsLessons, withShown } from '../domain/shown-lessons.js';
 import type { Turn } from '../domain/turn.js';
 import { admitted, type Admission } from './admit.js';
@@ -18,24 +18,34 @@ import { readBody } from './read-body.js';
 /** In some 250 µs. */
 const quicklyReadBytes = 32 * 1024;
 
-export function chat(parts: Parts, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const startedMs = parts.clock.now();
-  return admitted(parts, request, response, async (admission) => {
-    parts.events.requestTaken();
-    try {
-      await answer(parts, request, response, admission, startedMs);
-    } finally {
-      parts.events.requestLeft();
-    }
-  });
+/** Names of their routes, in metrics and traces. */
+export const answerRoutes: Readonly<Record<ClientApi, string>> = { chat: 'chat_completions', responses: 'responses' };
+
+export function answering(api: ClientApi) {
+  return (parts: Parts, request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const startedMs = parts.clock.now();
+    return admitted(parts, request, response, async (admission) => {
+      parts.events.requestTaken();
+      try {
+        await answer(parts, api, { request, response, startedMs }, admission);
+      } finally {
+        parts.events.requestLeft();
+      }
+    });
+  };
+}
+
+interface Asked {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly startedMs: number;
 }
 
 async function answer(
   parts: Parts,
-  request: IncomingMessage,
-  response: ServerResponse,
+  api: ClientApi,
+  { request, response, startedMs }: Asked,
   { keyId, grant, room }: Admission,
-  startedMs: number,
 ): Promise<void> {
   const { bodies, callers, fairBodies, reader, shares, traces } = parts.access;
   const bytesMax = Math.min(parts.config.bodyBytesMax, bodies.keyBytesMax);
@@ -44,7 +54,7 @@ async function answer(
   const bytes = body.bytes.length;
   // Several that came to their ends together would be read as one piece.
   if (bytes > quicklyReadBytes) await fairBodies.of(keyId);
-  const chatRequest = await reader.read(body, parts.config);
+  const chatRequest = await reader.read(body, { ...parts.config, api });
   const caller = callers.of(keyId, grant, chatRequest.user);
   const fullShare = shares.fullOf(caller);
   if (fullShare === undefined) parts.turns.store.admit(bytes);
@@ -61,7 +71,7 @@ async function answer(
   };
   const parent = traceOf(request, traces.samples(), turn.id.slice('turn_'.length));
   const attributes = { 'backtalk.turn': turn.id, 'backtalk.version': turn.version };
-  await inSpan('chat_completions', { kind: 'server', parent, attributes }, (trace) => {
+  await inSpan(answerRoutes[api], { kind: 'server', parent, attributes }, (trace) => {
     // Aborts as soon as the connection closes before the answer was over, so that no engine works in vain.
     const gone = new AbortController();
     // It may have closed while the request was being read.

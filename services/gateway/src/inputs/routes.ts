@@ -9,7 +9,7 @@ import { foreignSign } from '../domain/foreign-request.js';
 import { listModels } from '../domain/model-list.js';
 import { admitted } from './admit.js';
 import { forClient, nameRequest, sendError, sendJson } from './answer.js';
-import { chat } from './chat.js';
+import { answering, answerRoutes } from './chat.js';
 import { feedback } from './feedback.js';
 import { addLesson, changeLesson, listLessons, retireLesson, showLesson } from './lessons.js';
 import { servePage } from './page.js';
@@ -17,7 +17,7 @@ import type { Parts } from './parts.js';
 import { endSession, giveOutcome } from './sessions.js';
 import { listVersions, showVersion } from './versions.js';
 
-const chatPath = '/v1/chat/completions';
+const answerPaths = { '/v1/chat/completions': 'chat', '/v1/responses': 'responses' } as const;
 
 type Handler<Q, S> = (parts: Parts, request: Q, response: S) => Promise<void> | void;
 type Method = 'get' | 'post' | 'patch' | 'delete';
@@ -60,7 +60,7 @@ export function createRoutes(parts: Parts, page: readonly PageFile[]): RequestLi
   };
   const route = (method: Method, path: string, name: string, handler: Handler<Request, Response>) =>
     routes(path, name, { [method]: handler });
-  route('post', chatPath, 'chat_completions', chat);
+  for (const [path, api] of Object.entries(answerPaths)) route('post', path, answerRoutes[api], answering(api));
   route('get', '/v1/models', 'models', (given, request, response) =>
     admitted(given, request, response, ({ grant }) => {
       const data = listModels(openPolicies(given.config.policies, grant), given.serving.fleet.living());
@@ -88,14 +88,23 @@ export function createRoutes(parts: Parts, page: readonly PageFile[]): RequestLi
   app.use((error: unknown, request: Request, response: Response, _next: NextFunction) => {
     sendError(request, response, error instanceof URIError ? gatewayErrors.unknownRoute() : error);
   });
-  const answerChat = handled('chat_completions', chat);
+  const answers = new Map(
+    Object.entries(answerPaths).map(([path, api]) => [path, handled(answerRoutes[api], answering(api))]),
+  );
+  return busyFirst(answers, app);
+}
+
+type Answering = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+
+/** Express takes 90 µs of CPU time to find a route, and a whole answer costs 500: the busy paths are found without it. */
+function busyFirst(answers: ReadonlyMap<string, Answering>, others: RequestListener): RequestListener {
   return (request, response) => {
-    // Express takes 90 µs of CPU time to find a route, and a whole answer costs 500: the one busy path is found without it.
-    if (request.method === 'POST' && request.url === chatPath)
-      answerChat(request, response)
+    const answer = request.method === 'POST' ? answers.get(request.url ?? '') : undefined;
+    if (answer === undefined) others(request, response);
+    else
+      answer(request, response)
         .catch((error: unknown) => sendError(request, response, error))
         // A failure of the failure's answer: nothing is left but to close.
         .catch(() => response.destroy());
-    else app(request, response);
   };
 }

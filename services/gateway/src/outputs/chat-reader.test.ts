@@ -4,7 +4,7 @@ import { afterAll, expect, it } from 'vitest';
 import { readChat, type ChatRequest } from '../domain/chat-request.js';
 import { ChatReader, readerHeapMebibytes } from './chat-reader.js';
 
-const rules = { messagesMax: 2_000, temperature: 0.8 };
+const rules = { messagesMax: 2_000, temperature: 0.8, api: 'chat' } as const;
 const reader = new ChatReader(systemClock, readerHeapMebibytes);
 afterAll(() => reader.stop());
 
@@ -64,6 +64,16 @@ it('a body is read in the thread as it is read without one', async () => {
   };
   const bytes = Buffer.from(JSON.stringify(body));
   expect(readable(await read(bytes))).toEqual(readable(readChat(bytes, rules)));
+});
+
+it('a request of the Responses API is read beside the event loop as it is on it', async () => {
+  const asked = { ...rules, api: 'responses' } as const;
+  const body = Buffer.from(
+    JSON.stringify({ model: 'm', input: [{ role: 'user', content: 'Hi' }], max_output_tokens: 5 }),
+  );
+  const beside = await reader.read({ bytes: Buffer.concat([body]), members }, asked);
+  expect(readable(beside)).toEqual(readable(readChat(body, asked)));
+  expect(beside.repeated).toMatchObject({ max_output_tokens: 5 });
 });
 
 it.each([

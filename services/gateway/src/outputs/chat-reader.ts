@@ -37,8 +37,8 @@ export class ChatReader {
   ) {}
 
   /** Takes a large body's memory with it. */
-  async read({ bytes, members }: Given, { messagesMax, temperature }: ReadingRules): Promise<ChatRequest> {
-    const rules = { messagesMax, temperature };
+  async read({ bytes, members }: Given, { messagesMax, temperature, api }: ReadingRules): Promise<ChatRequest> {
+    const rules = { messagesMax, temperature, api };
     if (bytes.length <= largeBodyBytes && members <= largeBodyMembers) return readChat(bytes, rules);
     return this.bodies.run(async () => {
       this.cancelIdle();

@@ -1,0 +1,37 @@
+// In which form does a client read its answer?
+//
+// In: a request, and its turn. Out: what an engine's answer becomes for that client, in one piece or frame by frame: of the
+// chat API, or of the Responses API. Pure.
+import type { EngineFrame, RawObject, TokenUsage } from '@backtalk/dialects';
+import type { JsonObject } from '@backtalk/kit';
+import type { ChatRequest } from './chat-request.js';
+import { chunkForClient, forClient, sseDone } from './frame.js';
+import { ResponseEvents, wholeResponse } from './responses-answer.js';
+
+export interface AnswerForm {
+  whole(raw: RawObject, usage: TokenUsage | undefined): JsonObject;
+  /** Text of the stream. */
+  frame(frame: EngineFrame): string;
+  /** What comes after the last frame of an answer that did not break off. */
+  end(): string;
+}
+
+export function answerForm(request: ChatRequest, turn: string): AnswerForm {
+  const { repeated } = request;
+  if (repeated === undefined) {
+    const view = { turn, ...request };
+    return {
+      whole: (raw) => forClient(raw, view),
+      frame: (frame) => chunkForClient(frame, view),
+      end: () => sseDone,
+    };
+  }
+  const { model, wantsLogprobs } = request;
+  const view = { turn, model, wantsLogprobs, repeated };
+  const events = new ResponseEvents(view);
+  return {
+    whole: (raw, usage) => wholeResponse(raw, view, usage),
+    frame: (frame) => events.frame(frame),
+    end: () => events.end(),
+  };
+}

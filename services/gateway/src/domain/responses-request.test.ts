@@ -1,0 +1,156 @@
+import { describe, expect, it } from 'vitest';
+import { readResponses } from './responses-request.js';
+
+const read = (body: Readonly<Record<string, unknown>>, itemsMax = 100) =>
+  readResponses({ model: 'backtalk', input: 'Hello', ...body }, itemsMax);
+const messagesOf = (input: unknown) => read({ input }).chat['messages'];
+
+const call = { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'rain', arguments: '{"place":"Rome"}' };
+const called = { id: 'call_1', type: 'function', function: { name: 'rain', arguments: '{"place":"Rome"}' } };
+const said = (text: string) => ({ type: 'message', role: 'assistant', content: [{ type: 'output_text', text }] });
+const thought = {
+  type: 'reasoning',
+  id: 'rs_1',
+  summary: [],
+  content: [{ type: 'reasoning_text', text: 'Rome, then.' }],
+};
+
+describe('readResponses', () => {
+  it.each([
+    ['a text is what the person says', 'Hello', [{ role: 'user', content: 'Hello' }]],
+    [
+      'words in one part are words',
+      [{ role: 'user', content: [{ type: 'input_text', text: 'Hello' }] }],
+      [{ role: 'user', content: 'Hello' }],
+    ],
+    [
+      'several parts stay parts',
+      [
+        {
+          role: 'user',
+          content: [
+            { type: 'input_text', text: 'What is this?' },
+            { type: 'input_image', image_url: 'data:image/png;base64,AA', detail: 'low' },
+          ],
+        },
+      ],
+      [
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'What is this?' },
+            { type: 'image_url', image_url: { url: 'data:image/png;base64,AA', detail: 'low' } },
+          ],
+        },
+      ],
+    ],
+    [
+      'a thought, words and a call of one answer are one message',
+      [{ role: 'user', content: 'Rain?' }, thought, said('I look.'), call],
+      [
+        { role: 'user', content: 'Rain?' },
+        { role: 'assistant', content: 'I look.', reasoning: 'Rome, then.', tool_calls: [called] },
+      ],
+    ],
+    [
+      'calls alone are an answer without words, and what they gave are tools’ messages',
+      [call, { ...call, call_id: 'call_2' }, { type: 'function_call_output', call_id: 'call_1', output: 'none' }],
+      [
+        { role: 'assistant', content: null, tool_calls: [called, { ...called, id: 'call_2' }] },
+        { role: 'tool', tool_call_id: 'call_1', content: 'none' },
+      ],
+    ],
+    [
+      'a second message of the assistant is an answer of its own',
+      [said('One.'), said('Two.')],
+      [
+        { role: 'assistant', content: 'One.' },
+        { role: 'assistant', content: 'Two.' },
+      ],
+    ],
+    [
+      'a thought without an answer is none',
+      [thought, { role: 'user', content: 'Go on.' }],
+      [{ role: 'user', content: 'Go on.' }],
+    ],
+  ])('%s', (_name, input, messages) => {
+    expect(messagesOf(input)).toEqual(messages);
+  });
+
+  it('says in the chat request’s words what the fields ask for', () => {
+    const parameters = { type: 'object' };
+    const { chat, repeated } = read({
+      instructions: 'Be short.',
+      tools: [{ type: 'function', name: 'rain', description: 'Whether it rains.', parameters, strict: true }],
+      tool_choice: { type: 'function', name: 'rain' },
+      text: { format: { type: 'json_schema', name: 'sky', schema: parameters }, verbosity: 'low' },
+      max_output_tokens: 40,
+      temperature: 0.5,
+      metadata: { page: '3' },
+      include: ['reasoning.encrypted_content', 'message.output_text.logprobs'],
+      stream: true,
+      store: true,
+      truncation: 'disabled',
+      previous_response_id: null,
+      background: false,
+      session_id: 'mine',
+    });
+    expect(chat).toEqual({
+      model: 'backtalk',
+      messages: [
+        { role: 'system', content: 'Be short.' },
+        { role: 'user', content: 'Hello' },
+      ],
+      tools: [
+        { type: 'function', function: { name: 'rain', description: 'Whether it rains.', parameters, strict: true } },
+      ],
+      tool_choice: { type: 'function', function: { name: 'rain' } },
+      response_format: { type: 'json_schema', json_schema: { name: 'sky', schema: parameters } },
+      max_completion_tokens: 40,
+      temperature: 0.5,
+      metadata: { page: '3' },
+      logprobs: true,
+      stream: true,
+      stream_options: { include_usage: true },
+      store: true,
+      session_id: 'mine',
+    });
+    expect(repeated).toEqual({
+      temperature: 0.5,
+      top_p: null,
+      max_output_tokens: 40,
+      parallel_tool_calls: true,
+      metadata: { page: '3' },
+    });
+  });
+
+  it.each([
+    [{ input: undefined }, 'missing_required_parameter', 'input'],
+    [{ input: 7 }, 'invalid_value', 'input'],
+    [{ input: [{ role: 'tool', content: 'x' }] }, 'invalid_value', 'input[0].role'],
+    [{ input: [{ role: 'user', content: 7 }] }, 'invalid_value', 'input[0].content'],
+    [{ input: [{ type: 'item_reference', id: 'msg_1' }] }, 'unsupported_parameter', 'input[0].type'],
+    [{ input: [{ ...call, arguments: {} }] }, 'invalid_value', 'input[0].arguments'],
+    [
+      { input: [{ role: 'user', content: [{ type: 'input_image', image_url: 'https://a/b.png' }] }] },
+      'unsupported_parameter',
+      'input[0].content[0].image_url',
+    ],
+    [
+      { input: [{ role: 'user', content: [{ type: 'input_file', file_id: 'file_1' }] }] },
+      'unsupported_parameter',
+      'input[0].content[0].type',
+    ],
+    [{ tools: [{ type: 'web_search' }] }, 'unsupported_parameter', 'tools[0].type'],
+    [{ tool_choice: { type: 'allowed_tools', tools: [] } }, 'unsupported_parameter', 'tool_choice'],
+    [{ previous_response_id: 'turn_1' }, 'unsupported_parameter', 'previous_response_id'],
+    [{ conversation: 'conv_1' }, 'unsupported_parameter', 'conversation'],
+    [{ background: true }, 'unsupported_parameter', 'background'],
+    [{ truncation: 'auto' }, 'unsupported_parameter', 'truncation'],
+    [{ prompt: { id: 'pmpt_1' } }, 'unsupported_parameter', 'prompt'],
+    [{ input: Array.from({ length: 101 }, () => call) }, 'invalid_value', 'input'],
+  ])('refuses by its name what is not had here, or not understood (%#)', (body, code, param) => {
+    const refusal: unknown = expect.objectContaining({ param });
+    expect(() => read(body)).toThrow(expect.objectContaining({ code, detail: refusal }));
+  });
+});

@@ -1,0 +1,263 @@
+// What does a request of OpenAI's Responses API ask for, as a chat request?
+//
+// In: a body of POST /v1/responses. Out: the body of the chat request that asks for the same, and what its answer repeats of
+// it; or a refusal that names the parameter. Items of one answer (a thought, a message, calls) become one message again, so
+// that the answer is known when it comes back. Nothing is kept for clients: what points to an earlier answer by its id is
+// refused, and so are tools that OpenAI's service runs itself. Pure.
+import { isJsonObject, type JsonObject } from '@backtalk/kit/pure';
+import { z } from 'zod';
+import { gatewayErrors } from '../errors.js';
+import { flawOfPart } from './message-part.js';
+import { readAs, unsupported } from './read-as.js';
+
+/** Of a request, what each of its answers says again. Instructions and tools are left out: they may be long, and clients have them. */
+export interface RepeatedSettings {
+  readonly temperature: number | null;
+  readonly top_p: number | null;
+  readonly max_output_tokens: number | null;
+  readonly parallel_tool_calls: boolean;
+  readonly metadata: JsonObject;
+}
+
+export interface ReadResponses {
+  readonly chat: JsonObject;
+  readonly repeated: RepeatedSettings;
+}
+
+const roles: ReadonlySet<unknown> = new Set(['user', 'assistant', 'system', 'developer']);
+const noWords = 'it must be a string';
+
+type Refuse = (path: PropertyKey[], why: string, isUnsupported?: boolean) => void;
+
+const item = z.custom<JsonObject>(isJsonObject, 'it must be an object').superRefine((given, context) => {
+  const refuse: Refuse = (path, why, isUnsupported = false) =>
+    context.addIssue({ code: 'custom', path, ...(isUnsupported ? unsupported(why) : { message: why }) });
+  const needsWords = (key: string) => {
+    if (typeof given[key] !== 'string') refuse([key], noWords);
+  };
+  switch (given['type'] ?? 'message') {
+    case 'message':
+      if (!roles.has(given['role'])) refuse(['role'], `it must be one of ${[...roles].join(', ')}`);
+      refuseContent(given['content'], 'content', refuse);
+      break;
+    case 'function_call':
+      ['call_id', 'name', 'arguments'].forEach(needsWords);
+      break;
+    case 'function_call_output':
+      needsWords('call_id');
+      refuseContent(given['output'], 'output', refuse);
+      break;
+    case 'reasoning':
+      break;
+    default:
+      refuse(['type'], 'items of this kind are not taken here', true);
+  }
+});
+
+function refuseContent(content: unknown, key: string, refuse: Refuse): void {
+  if (typeof content === 'string') return;
+  if (!Array.isArray(content)) return refuse([key], 'it must be a string or a list of parts');
+  for (const [index, part] of content.entries()) {
+    if (!isJsonObject(part)) refuse([key, index], 'it must be an object');
+    else {
+      const flaw = flawOfPart(part);
+      if (flaw !== undefined) refuse([key, index, flaw.key], flaw.why, true);
+    }
+  }
+}
+
+const tool = z.custom<JsonObject>(isJsonObject, 'it must be an object').superRefine((given, context) => {
+  const why = 'it must be function: tools that a service runs itself are not had here';
+  if (given['type'] !== 'function') context.addIssue({ code: 'custom', path: ['type'], ...unsupported(why) });
+  else if (typeof given['name'] !== 'string') context.addIssue({ code: 'custom', path: ['name'], message: noWords });
+});
+
+const toolChoice = z.custom<unknown>((given) => given === undefined || isChoice(given), {
+  ...unsupported('it must be auto, none, required, or a function by its name'),
+});
+const choices: ReadonlySet<unknown> = new Set(['auto', 'none', 'required']);
+
+function isChoice(given: unknown): boolean {
+  if (given === null || choices.has(given)) return true;
+  return isJsonObject(given) && given['type'] === 'function' && typeof given['name'] === 'string';
+}
+
+const text = z.object(
+  { format: z.custom<JsonObject>(isJsonObject, 'it must be an object').nullish() },
+  'it must be an object',
+);
+
+/** Only what says that it is wanted speaks against a request: null, false and the default value are no wish. */
+function notHere(why: string, ...idle: readonly unknown[]) {
+  return z.custom<unknown>((given) => given == null || given === false || idle.includes(given), unsupported(why));
+}
+
+const schema = z.object({
+  model: z.string(noWords),
+  input: z.union([z.string(), z.array(item)], 'it must be a string or a list of items'),
+  instructions: z.string(noWords).nullish(),
+  tools: z.array(tool, 'it must be a list').nullish(),
+  tool_choice: toolChoice.optional(),
+  text: text.nullish(),
+  max_output_tokens: z
+    .number('it must be a number')
+    .int('it must be an integer')
+    .min(1, 'it must be at least 1')
+    .nullish(),
+  parallel_tool_calls: z.boolean('it must be true or false').nullish(),
+  metadata: z.custom<JsonObject>(isJsonObject, 'it must be an object').nullish(),
+  include: z.array(z.unknown(), 'it must be a list').nullish(),
+  stream: z.boolean('it must be true or false').nullish(),
+  previous_response_id: notHere('answers are not kept for clients: send the whole conversation as input').optional(),
+  conversation: notHere('answers are not kept for clients: send the whole conversation as input').optional(),
+  prompt: notHere('prompts are not kept here: send the words themselves').optional(),
+  background: notHere('an answer is given at once, or as a stream').optional(),
+  truncation: notHere('nothing is left out of an input here: send what fits', 'disabled').optional(),
+});
+
+type Read = z.infer<typeof schema>;
+
+const sameInChat: ReadonlySet<string> = new Set(['model', 'stream', 'parallel_tool_calls', 'metadata']);
+/** Said in another way in the chat request, or of no use to an engine of one's own. */
+const readHere: ReadonlySet<string> = new Set([
+  ...Object.keys(schema.shape).filter((key) => !sameInChat.has(key)),
+  'stream_options',
+  'max_tool_calls',
+]);
+
+export function readResponses(body: unknown, messagesMax: number): ReadResponses {
+  const input = isJsonObject(body) ? body['input'] : undefined;
+  if (Array.isArray(input) && input.length > messagesMax)
+    throw gatewayErrors.invalidParameter({ param: 'input', why: `it may hold at most ${messagesMax} items` });
+  const { value, fields } = readAs(schema, body);
+  const others = Object.fromEntries(Object.entries(fields).filter(([key]) => !readHere.has(key)));
+  const { temperature, top_p: topP } = others;
+  return {
+    chat: { ...others, ...askedBy(value), messages: messagesOf(value) },
+    repeated: {
+      temperature: typeof temperature === 'number' ? temperature : null,
+      top_p: typeof topP === 'number' ? topP : null,
+      max_output_tokens: value.max_output_tokens ?? null,
+      parallel_tool_calls: value.parallel_tool_calls ?? true,
+      metadata: value.metadata ?? {},
+    },
+  };
+}
+
+function askedBy({
+  tools,
+  tool_choice: choice,
+  text: words,
+  max_output_tokens: tokens,
+  include,
+  stream,
+}: Read): JsonObject {
+  const format = formatOf(words?.format ?? {});
+  return {
+    ...((tools ?? []).length === 0 ? {} : { tools: tools?.map(chatTool) }),
+    ...(choice == null ? {} : { tool_choice: isJsonObject(choice) ? chatTool(choice) : choice }),
+    ...(format === undefined ? {} : { response_format: format }),
+    ...(tokens == null ? {} : { max_completion_tokens: tokens }),
+    ...(include?.includes('message.output_text.logprobs') === true ? { logprobs: true } : {}),
+    // The last event of a stream has the token counts.
+    ...(stream === true ? { stream_options: { include_usage: true } } : {}),
+  };
+}
+
+function chatTool({ type, ...described }: JsonObject): JsonObject {
+  return { type, function: described };
+}
+
+function formatOf({ type, ...described }: JsonObject): JsonObject | undefined {
+  if (type === undefined || type === 'text') return undefined;
+  return type === 'json_schema' ? { type, json_schema: described } : { type };
+}
+
+function messagesOf({ input, instructions }: Read): JsonObject[] {
+  const said = typeof input === 'string' ? [{ role: 'user', content: input }] : messagesIn(input);
+  return instructions == null || instructions === '' ? said : [{ role: 'system', content: instructions }, ...said];
+}
+
+/** One answer, as its items come. */
+class Answer {
+  private readonly calls: JsonObject[] = [];
+  private content: unknown = null;
+  private thought = '';
+
+  /** False where it cannot be of this answer any more. */
+  add(given: JsonObject): boolean {
+    if (given['type'] === 'function_call') {
+      const { call_id: id, name, arguments: written } = given;
+      this.calls.push({ id, type: 'function', function: { name, arguments: written } });
+      return true;
+    }
+    if (this.content !== null || this.calls.length > 0) return false;
+    if (given['type'] === 'reasoning') {
+      if (this.thought !== '') return false;
+      this.thought = thoughtIn(given);
+    } else this.content = chatContent(given['content']);
+    return true;
+  }
+
+  message(): JsonObject {
+    const { content, thought, calls } = this;
+    return {
+      role: 'assistant',
+      content,
+      ...(thought === '' ? {} : { reasoning: thought }),
+      ...(calls.length === 0 ? {} : { tool_calls: calls }),
+    };
+  }
+
+  /** A thought alone, as of an answer that was cut off, is nothing that was said. */
+  get isSaid(): boolean {
+    return this.content !== null || this.calls.length > 0;
+  }
+}
+
+function messagesIn(items: readonly JsonObject[]): JsonObject[] {
+  const messages: JsonObject[] = [];
+  let answer: Answer | undefined;
+  const close = (): void => {
+    if (answer?.isSaid === true) messages.push(answer.message());
+    answer = undefined;
+  };
+  for (const given of items) {
+    const { type, role } = given;
+    if (type === 'function_call' || type === 'reasoning' || role === 'assistant') {
+      answer ??= new Answer();
+      if (answer.add(given)) continue;
+      close();
+      answer = new Answer();
+      answer.add(given);
+    } else {
+      close();
+      if (type === 'function_call_output')
+        messages.push({ role: 'tool', tool_call_id: given['call_id'], content: chatContent(given['output']) });
+      else messages.push({ role, content: chatContent(given['content']) });
+    }
+  }
+  close();
+  return messages;
+}
+
+/** Words that come in one part are words: templates of open models render lists otherwise, or not at all. */
+function chatContent(content: unknown): unknown {
+  if (!Array.isArray(content)) return content;
+  const parts = content.filter(isJsonObject).map(chatPart);
+  const [only] = parts;
+  return parts.length === 1 && only?.['type'] === 'text' ? only['text'] : parts;
+}
+
+function chatPart(part: JsonObject): JsonObject {
+  const { type } = part;
+  if (type === 'input_text' || type === 'output_text') return { type: 'text', text: part['text'] };
+  if (type !== 'input_image') return part;
+  const { image_url: url, detail } = part;
+  return { type: 'image_url', image_url: { url, ...(typeof detail === 'string' ? { detail } : {}) } };
+}
+
+function thoughtIn({ content }: JsonObject): string {
+  const parts = Array.isArray(content) ? content.filter(isJsonObject) : [];
+  return parts.map((part) => (typeof part['text'] === 'string' ? part['text'] : '')).join('');
+}

@@ -1,0 +1,102 @@
+// OpenAI's Responses API, as its SDK speaks it: what is captured, how answers come, and what continues what.
+import type OpenAI from 'openai';
+import type { ResponseInputItem } from 'openai/resources/responses/responses';
+import { until } from '@backtalk/kit/testing';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { startConversing, type Conversing } from '../testing/started-gateway.js';
+
+let conversing: Conversing;
+let client: OpenAI;
+
+beforeAll(async () => {
+  conversing = await startConversing({ dialect: 'vllm' });
+  ({ client } = conversing);
+});
+
+afterEach(() => {
+  conversing.leased.engine.settings.faults = {};
+  conversing.leased.engine.settings.tokenMs = 0;
+});
+
+afterAll(() => conversing.stop());
+
+const model = 'backtalk';
+
+const opened = (turn: string) =>
+  until(async () => (await conversing.around.reader.last('turnOpened', { turn }))?.message, { what: `Turn ${turn}` });
+const completed = (turn: string) =>
+  until(async () => (await conversing.around.reader.last('turnCompleted', { turn }))?.message, {
+    what: `The answer of ${turn}`,
+  });
+
+it('an answer of the Responses API is captured like any other, and names its turn', async () => {
+  const { data, response } = await client.responses
+    .create({ model, instructions: 'Be short.', input: 'Hello', max_output_tokens: 8 })
+    .withResponse();
+  expect(data).toMatchObject({ object: 'response', model, max_output_tokens: 8 });
+  expect(response.headers.get('X-Backtalk-Turn')).toBe(data.id);
+  const fact = await completed(data.id);
+  expect(fact).toMatchObject({ text: data.output_text, trainable: true });
+  expect(data.usage).toMatchObject({
+    input_tokens: fact.promptIds.length,
+    output_tokens: fact.answerIds.length,
+  });
+});
+
+it('a stream ends in the response that it built', async () => {
+  const stream = client.responses.stream({ model, input: 'Hello again' });
+  let text = '';
+  stream.on('response.output_text.delta', ({ delta }) => (text += delta));
+  const response = await stream.finalResponse();
+  expect(response.status).toBe('completed');
+  expect(response.output_text).toBe(text);
+  expect((await completed(response.id)).text).toBe(text);
+});
+
+it('a request that holds an answer continues it, whichever API either came by', async () => {
+  const question = { role: 'user' as const, content: 'Whose turn is it?' };
+  const first = await client.responses.create({ model, input: [question] });
+  // What the SDK gives out it takes back, though its types say that some kinds differ.
+  const answered = first.output as ResponseInputItem[];
+  const said: ResponseInputItem[] = [question, ...answered, { role: 'user', content: 'Shorter, please.' }];
+  const second = await client.responses.create({ model, input: said });
+  expect((await opened(second.id)).provisionalParent).toBe(first.id);
+  const third = await client.chat.completions.create({
+    model,
+    messages: [
+      question,
+      { role: 'assistant', content: first.output_text },
+      { role: 'user', content: 'Shorter, please.' },
+      { role: 'assistant', content: second.output_text },
+      { role: 'user', content: 'Shorter still.' },
+    ],
+  });
+  const { provisionalParent, provisionalSession } = await opened(third.id);
+  expect(provisionalParent).toBe(second.id);
+  expect(provisionalSession).toBe((await opened(first.id)).provisionalSession);
+});
+
+it('what is not had here is refused by its name in the request, before an engine is asked', async () => {
+  const before = conversing.leased.engine.counts.requests;
+  await expect(
+    client.responses.create({ model, input: 'Hello', previous_response_id: 'turn_1' }),
+  ).rejects.toMatchObject({ status: 400, code: 'unsupported_parameter', param: 'previous_response_id' });
+  await expect(
+    client.responses.create({ model, input: 'Hello', tools: [{ type: 'web_search' }] }),
+  ).rejects.toMatchObject({ status: 400, code: 'unsupported_parameter', param: 'tools[0].type' });
+  await expect(client.responses.create({ model: 'another', input: 'Hello' })).rejects.toMatchObject({ status: 404 });
+  expect(conversing.leased.engine.counts.requests).toBe(before);
+});
+
+it('a stream that breaks off ends in an error that the SDK throws, and in no response', async () => {
+  conversing.leased.engine.settings.faults = { dieAfterTokens: { tokens: 3, how: 'socket' } };
+  conversing.leased.engine.settings.tokenMs = 20;
+  const seen: string[] = [];
+  const broken = async () => {
+    for await (const { type } of await client.responses.create({ model, input: 'And now?', stream: true }))
+      seen.push(type);
+  };
+  await expect(broken()).rejects.toMatchObject({ code: 'engine_failed' });
+  expect(seen).toContain('response.output_text.delta');
+  expect(seen).not.toContain('response.completed');
+});
