@@ -48,6 +48,9 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     unloadFailed(version: string, error: BacktalkError): void {
       logger.warn('version_unload_failed', { version, error });
     },
+    unloadGivenUp(version: string, tries: number): void {
+      logger.error('version_unload_given_up', { version, tries, until: 'the load set changes' });
+    },
     engineProbed(engine: EngineLease): void {
       const { baseModel, maxContext, capabilities } = engine;
       logger.info('engine_probed', { baseModel, maxContext, capabilities });

@@ -81,7 +81,7 @@ async function startParts(context: ServiceContext<LoaderConfig>, state: EngineSt
       state.change({ versions: [...policies.map(baseVersion), ...names] });
     },
   );
-  const rankTrial = new RankTrial(engine, config.loraRank, config.adapterDir, shape);
+  const rankTrial = new RankTrial(engine, config.loraRank, config.adapterDir, shape, events);
   const keeper = new EngineKeeper(config, { engine, adapters, rankTrial, state, clock, events, fail });
   const following = new AbortController();
   lifecycle.add('load set', () => {

@@ -1,9 +1,11 @@
 // Does an engine take an adapter, and see the folder that it is in? In: an engine and a folder that both sides write alike. Out:
-// nothing where it loaded an adapter that changes nothing, and unloaded it again; else its refusal. The name is new each time.
+// nothing where it loaded an adapter that changes nothing, which is unloaded again; else its refusal. The name is new each time.
 import { randomUUID } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { asBacktalkError, type BacktalkError } from '@backtalk/kit';
 import type { CallOptions, EngineClient } from './engine-client.js';
+import { isEngineError } from './errors.js';
 
 export interface TrialAdapter {
   /** Where adapters of versions are put, too. */
@@ -12,6 +14,8 @@ export interface TrialAdapter {
   /** Input and output of the first layer's `o_proj`. */
   readonly widths: readonly number[];
   readonly baseModel: string;
+  /** It was loaded, and could not be unloaded: the engine keeps it, which says nothing of others. */
+  readonly onKept?: (name: string, error: BacktalkError) => void;
 }
 
 /** One alone: SGLang looks for key and value beside a query, and fails without them. */
@@ -25,7 +29,9 @@ export async function tryAdapter(engine: EngineClient, trial: TrialAdapter, opti
   try {
     await writeAdapter(folder, trial);
     await engine.loadAdapter(name, folder, options);
-    await engine.unloadAdapter(name, options);
+    await engine.unloadAdapter(name, options).catch((error: unknown) => {
+      if (!isEngineError(error, 'adapter_not_loaded')) trial.onKept?.(name, asBacktalkError(error));
+    });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

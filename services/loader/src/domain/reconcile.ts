@@ -39,7 +39,7 @@ const firstMs = 1_000;
 const longestMs = 30_000;
 
 /**
- * When a version that could not be loaded is tried again: later from failure to failure. A refusal (`never`) is tried at the
+ * When a version that could not be loaded or unloaded is tried again: later from failure to failure. A refusal (`never`) is tried at the
  * longest wait, because an engine may refuse what it took before for want of room.
  */
 export class RetryTimes {
@@ -47,6 +47,10 @@ export class RetryTimes {
 
   isDue(version: string, now: number): boolean {
     return now >= (this.failures.get(version)?.at ?? 0);
+  }
+
+  countOf(version: string): number {
+    return this.failures.get(version)?.count ?? 0;
   }
 
   succeeded(version: string): void {

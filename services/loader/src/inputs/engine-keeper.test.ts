@@ -1,7 +1,15 @@
 import { createEngineClient } from '@backtalk/dialects';
 import { putFakeVersion, startFakeEngine, type FakeEngine } from '@backtalk/dialects/testing';
-import { BacktalkError, folderBlobStore, Metrics, readConfig, systemClock, type BlobStore } from '@backtalk/kit';
-import { silentLogger, TemporaryDirectory, until } from '@backtalk/kit/testing';
+import {
+  BacktalkError,
+  folderBlobStore,
+  Metrics,
+  readConfig,
+  systemClock,
+  type BlobStore,
+  type Clock,
+} from '@backtalk/kit';
+import { FakeClock, silentLogger, TemporaryDirectory, until } from '@backtalk/kit/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loaderSettings } from '../config.js';
 import { createEvents } from '../events.js';
@@ -14,6 +22,8 @@ import { loaderCalls } from './loader-calls.js';
 
 const digest = 'a'.repeat(64);
 const wanted = { policy: 'backtalk', version: 'backtalk-v1', manifestDigest: digest };
+
+const smallBase = { layers: 1, widths: { o_proj: [8, 8] as const } };
 
 let directory: TemporaryDirectory;
 let fakeEngine: FakeEngine;
@@ -31,7 +41,7 @@ afterEach(async () => {
 });
 
 /** All that keeps an engine, over a blob store of the test's choice. */
-function partsOver(blobs: BlobStore, more: Readonly<Record<string, string>> = {}) {
+function partsOver(blobs: BlobStore, more: Readonly<Record<string, string>> = {}, clock: Clock = systemClock) {
   const config = readConfig(loaderSettings, {
     BACKTALK_HEALTH_ADDRESS: '127.0.0.1:0',
     BACKTALK_ENGINE_URL: fakeEngine.url,
@@ -41,7 +51,7 @@ function partsOver(blobs: BlobStore, more: Readonly<Record<string, string>> = {}
   const events = createEvents(silentLogger, new Metrics('loader'));
   const engine = createEngineClient({ dialect: 'vllm', url: fakeEngine.url, apiKey: '' });
   const files = new WeightsFiles(blobs, directory.join('adapters'), undefined);
-  const options = { clock: systemClock, events, deadlineMs: 10_000 };
+  const options = { clock, events, deadlineMs: 10_000 };
   const adapters = new LoadedAdapters(engine, files, options, () => undefined);
   const state = new EngineState({
     url: fakeEngine.url,
@@ -54,9 +64,9 @@ function partsOver(blobs: BlobStore, more: Readonly<Record<string, string>> = {}
     reason: '',
     capabilities: [],
   });
-  const rankTrial = new RankTrial(engine, 0, directory.path, undefined);
+  const rankTrial = new RankTrial(engine, config.loraRank, directory.path, smallBase, events);
   const fail = (error: unknown) => failures.push(error);
-  const keeper = new EngineKeeper(config, { engine, adapters, rankTrial, state, clock: systemClock, events, fail });
+  const keeper = new EngineKeeper(config, { engine, adapters, rankTrial, state, clock, events, fail });
   return { adapters, keeper, engine, state };
 }
 
@@ -71,6 +81,54 @@ describe('EngineKeeper', () => {
     await keeper.stop();
     await engine.close();
     expect(failures[0]).toMatchObject({ code: 'stream_missing' });
+  });
+});
+
+describe('an engine that fails to unload', () => {
+  const unloadFails = { unloadStatus: 500 };
+
+  it('an engine that fails to unload is asked a few times, loads what it is to hold, and is asked again when the load set changes', async () => {
+    const blobs = folderBlobStore(directory.join('blobs'));
+    const clock = new FakeClock();
+    const more = { BACKTALK_RETIRE_GRACE: '0s', BACKTALK_ENGINE_CHECK: '1s' };
+    const { keeper, engine } = partsOver(blobs, more, clock);
+    const version = async (name: string) => {
+      const { manifestDigest } = await putFakeVersion({ blobs, version: name });
+      return { version: name, manifestDigest };
+    };
+    const [one, two] = [await version('backtalk-v1'), await version('backtalk-v2')];
+    const { counts, adapters } = fakeEngine;
+    /** Rounds go on until it is so. */
+    const inTime = (isSo: () => boolean) =>
+      until(async () => {
+        await clock.advance(1_000);
+        return isSo();
+      });
+    keeper.follow('backtalk', [one]);
+    keeper.start();
+    await inTime(() => adapters.names.includes('backtalk-v1'));
+    fakeEngine.settings.faults = unloadFails;
+    keeper.follow('backtalk', [two]);
+    await inTime(() => adapters.names.includes('backtalk-v2') && counts.unloadsRefused > 0);
+    const startMs = clock.now();
+    await inTime(() => clock.now() > startMs + 180_000);
+    expect(counts.unloadsRefused).toBe(8);
+    fakeEngine.settings.faults = {};
+    keeper.follow('backtalk', [two]);
+    await inTime(() => adapters.names.join() === 'backtalk-v2');
+    await keeper.stop();
+    await engine.close();
+  });
+
+  it('an engine that fails to unload the trial adapter takes adapters, is ready, and is tried once', async () => {
+    fakeEngine.settings.faults = unloadFails;
+    const { keeper, engine, state } = partsOver(folderBlobStore(directory.join('blobs')), { BACKTALK_LORA_RANK: '8' });
+    keeper.follow('backtalk', []);
+    keeper.start();
+    await until(() => state.current.ready, { what: 'the engine to be ready' });
+    await keeper.stop();
+    await engine.close();
+    expect(fakeEngine.counts.loads).toHaveLength(1);
   });
 });
 

@@ -30,6 +30,8 @@ const misfitChecks = 6;
 const missesMax = 2;
 /** Rounds after which an engine that cannot be looked at counts as looked at, as it is. */
 const looksMax = 3;
+/** Tries to unload one version, in about two minutes; a new load set begins them anew. */
+const unloadsMax = 8;
 
 export class EngineKeeper {
   private readonly stopping = new AbortController();
@@ -200,10 +202,16 @@ export class EngineKeeper {
       }
     }
     for (const version of plan.unload) {
-      // It is tried again in the next round, and the others are unloaded all the same.
-      await adapters
-        .retire(version, () => !this.mayRetire(version))
-        .catch((error: unknown) => events.unloadFailed(version, asBacktalkError(error)));
+      if (!this.retries.isDue(version, now) || this.retries.countOf(version) >= unloadsMax) continue;
+      try {
+        await adapters.retire(version, () => !this.mayRetire(version));
+      } catch (thrown) {
+        // The others are unloaded all the same.
+        const error = asBacktalkError(thrown);
+        events.unloadFailed(version, error);
+        this.retries.failed(version, clock.now(), error.retry);
+        if (this.retries.countOf(version) === unloadsMax) events.unloadGivenUp(version, unloadsMax);
+      }
     }
   }
 

@@ -85,6 +85,17 @@ it('a version that is wanted again when its turn to be taken off comes stays', a
   expect([engine.adapters.names, adapters.versions]).toEqual([[version], [version]]);
 });
 
+it('a version that the engine fails to unload is taken off where the engine lists it no more, and stays where it does', async () => {
+  const adapters = await lifeOfLoader();
+  await adapters.prepare(await wantedVersion(), engine.baseModel);
+  engine.settings.faults = { unloadStatus: 500 };
+  await expect(adapters.retire(version)).rejects.toMatchObject({ code: 'engine_failed' });
+  expect([adapters.versions, adapters.unchecked, folders().length]).toEqual([[], [version], 1]);
+  engine.adapters.forget();
+  expect(await adapters.retire(version)).toBe(true);
+  expect([adapters.unchecked, folders()]).toEqual([[], []]);
+});
+
 describe('folders on the engine’s disk', () => {
   it('none is left of a version that the engine refuses, or that it has lost', async () => {
     const adapters = await lifeOfLoader();

@@ -1,6 +1,6 @@
 // Speaks to a plain OpenAI-compatible endpoint: no token ids, no adapters. Its turns serve, and are never trained on.
 // Richer dialects extend it.
-import { isJsonObject } from '@backtalk/kit';
+import { isJsonObject, type BacktalkError } from '@backtalk/kit';
 import { z } from 'zod';
 import type {
   CallOptions,
@@ -138,6 +138,12 @@ export class OpenAiClient implements EngineClient {
 
   protected context(path: string, model: string): CallContext {
     return { dialect: this.dialect, path, model };
+  }
+
+  /** What a refusal to unload comes to: its status does not say whether the adapter is gone, and the list of models does. */
+  protected async notUnloaded(name: string, engineStatus: number, options: CallOptions): Promise<BacktalkError> {
+    const isHeld = (await this.models(options)).some(({ id }) => id === name);
+    return isHeld ? engineErrors.failed({ engineStatus }) : engineErrors.adapterNotLoaded({ name });
   }
 
   private succeeded(reply: Reply, context: CallContext): Reply {

@@ -194,6 +194,16 @@ describe('adapters', () => {
   });
 
   it.each([
+    ['v1', 400, 'engine_failed'],
+    ['v1', 500, 'engine_failed'],
+    ['v2', 400, 'adapter_not_loaded'],
+    ['v2', 500, 'adapter_not_loaded'],
+  ])('an adapter %s that is not unloaded (status %i), where v1 alone is listed, is %s', async (name, status, code) => {
+    answers['/unload_lora_adapter'] = { status, body: { success: false, error_message: 'it does not exist' } };
+    expect(await codeOf(client.unloadAdapter(name, deadline))).toBe(code);
+  });
+
+  it.each([
     ['Failed to load LoRA adapter v1 because it is already loaded', 400, 'adapter_already_loaded'],
     ["Repo id must be in the form 'repo_name' or 'namespace/repo_name': '/adapters/v1'.", 400, 'adapter_path_missing'],
     [`LoRA adapter v1 with rank 128 is ${misfit}. Please ensure that the LoRA…`, 400, 'adapter_refused'],

@@ -117,8 +117,8 @@ export class SglangClient extends OpenAiClient {
   override async unloadAdapter(name: string, options: CallOptions): Promise<void> {
     const reply = await this.connections.request('POST', '/unload_lora_adapter', { lora_name: name }, options);
     if (succeeded(reply)) return;
-    this.checkAdministration(reply, 'unloading of adapters');
-    throw engineErrors.adapterNotLoaded({ name });
+    if (reply.status < 500) this.checkAdministration(reply, 'unloading of adapters');
+    throw await this.notUnloaded(name, reply.status, options);
   }
 
   override probe(options: CallOptions): Promise<Capabilities> {

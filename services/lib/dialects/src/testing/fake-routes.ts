@@ -135,6 +135,9 @@ async function load(state: FakeState, body: unknown): Promise<FakeAnswer> {
 function unload(state: FakeState, body: unknown): FakeAnswer {
   const given = read(unloadRequest, body);
   if (!given.ok) return given.answer;
+  const { unloadStatus } = state.settings.faults;
+  if (unloadStatus !== undefined) state.counts.unloadsRefused += 1;
+  if (unloadStatus !== undefined) return refusal(unloadStatus, 'The engine failed.', 'InternalServerError');
   const answer = state.adapters.unload(given.value.lora_name);
   if (answer.status === 200) state.counts.unloads.push(given.value.lora_name);
   return answer;

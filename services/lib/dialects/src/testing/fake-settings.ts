@@ -19,6 +19,8 @@ export interface FakeFaults {
   abortAfterTokens?: number;
   /** Loading of adapters answers with this status. */
   loadStatus?: number;
+  /** Unloading of adapters answers with this status, and unloads nothing. */
+  unloadStatus?: number;
   /** What an engine was not started with: paths for adapters, a parser of tool calls. */
   lacks?: 'adapters' | 'tools';
 }
@@ -67,6 +69,7 @@ export interface FakeCounts {
   loads: string[];
   loadsRefused: number;
   unloads: string[];
+  unloadsRefused: number;
 }
 
 export const defaultSettings: FakeSettings = {
@@ -82,5 +85,15 @@ export const defaultSettings: FakeSettings = {
 };
 
 export function noCounts(): FakeCounts {
-  return { requests: 0, running: 0, cancelled: 0, tokens: 0, byModel: {}, loads: [], loadsRefused: 0, unloads: [] };
+  return {
+    requests: 0,
+    running: 0,
+    cancelled: 0,
+    tokens: 0,
+    byModel: {},
+    loads: [],
+    loadsRefused: 0,
+    unloads: [],
+    unloadsRefused: 0,
+  };
 }

@@ -194,6 +194,14 @@ describe('administration', () => {
     });
   });
 
+  it('an adapter that an engine fails to unload is not loaded where the engine lists it no more', async () => {
+    await client.loadAdapter('backtalk-v1', folder, deadline);
+    engine.settings.faults = { unloadStatus: 500 };
+    await expect(client.unloadAdapter('backtalk-v1', deadline)).rejects.toMatchObject({ code: 'engine_failed' });
+    engine.adapters.forget();
+    await expect(client.unloadAdapter('backtalk-v1', deadline)).rejects.toMatchObject({ code: 'adapter_not_loaded' });
+  });
+
   it('finds out what an engine can do', async () => {
     const { names, baseModel, maxContext } = await client.probe(deadline);
     expect(baseModel).toBe(engine.baseModel);

@@ -91,7 +91,7 @@ export class VllmClient extends OpenAiClient {
     const { status, text } = await this.connections.request('POST', '/v1/unload_lora_adapter', body, options);
     if (status === 200) return;
     if (status === 401) throw engineErrors.unauthorized({});
-    if (status !== 404 && status !== 400) throw engineErrors.failed({ engineStatus: status });
+    if (status !== 404 && status !== 400) throw await this.notUnloaded(name, status, options);
     throw errorIn(text) === undefined
       ? engineErrors.unsupported({ what: 'unloading of adapters', dialect: 'vllm' })
       : engineErrors.adapterNotLoaded({ name });
