@@ -62,6 +62,9 @@ export function createEvents(logger: Logger, metrics: Metrics) {
       restarts.inc();
       logger.warn('engine_restarted', { lost: versions });
     },
+    versionsEvicted(versions: readonly string[]): void {
+      logger.warn('versions_evicted', { versions, why: 'the engine has places for fewer adapters than it is to hold' });
+    },
     checkFailed(error: BacktalkError): void {
       logger.warn('engine_check_failed', { error });
     },

@@ -53,10 +53,6 @@ export class RetryTimes {
     return this.failures.get(version)?.count ?? 0;
   }
 
-  succeeded(version: string): void {
-    this.failures.delete(version);
-  }
-
   failed(version: string, now: number, retry: Retry): void {
     const count = (this.failures.get(version)?.count ?? 0) + 1;
     const waitMs = retry === 'later' ? Math.min(longestMs, firstMs * 2 ** Math.min(count - 1, 10)) : longestMs;

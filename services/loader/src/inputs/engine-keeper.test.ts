@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs';
 import { createEngineClient } from '@backtalk/dialects';
 import { putFakeVersion, startFakeEngine, type FakeEngine } from '@backtalk/dialects/testing';
 import {
@@ -81,6 +82,64 @@ describe('EngineKeeper', () => {
     await keeper.stop();
     await engine.close();
     expect(failures[0]).toMatchObject({ code: 'stream_missing' });
+  });
+});
+
+describe('an engine that unloads what was asked least recently where it has no place left', () => {
+  beforeEach(() => {
+    Object.assign(fakeEngine.settings, { evicts: true, adaptersMax: 2 });
+  });
+
+  async function versionsIn(blobs: BlobStore, ...names: string[]) {
+    const made = names.map(async (version) => {
+      const { manifestDigest } = await putFakeVersion({ blobs, version });
+      return { version, manifestDigest };
+    });
+    return Promise.all(made);
+  }
+
+  it('an engine that evicts a version serves on with the others, and is given it again from the folder that is there', async () => {
+    const blobs = folderBlobStore(directory.join('blobs'));
+    const [one, two] = await versionsIn(blobs, 'backtalk-v1', 'backtalk-v2');
+    const { keeper, engine, state } = partsOver(blobs);
+    keeper.follow(
+      'backtalk',
+      [one, two].filter((version) => version !== undefined),
+    );
+    keeper.start();
+    await until(() => state.current.ready, { what: 'the engine to be ready' });
+    const seen: boolean[] = [];
+    state.onChange(({ ready }) => seen.push(ready));
+    rmSync(directory.join('blobs'), { recursive: true });
+    const others = fakeEngine.adapters.pathOf('backtalk-v1') ?? '';
+    await fakeEngine.adapters.load('of-another', others, fakeEngine.settings);
+    expect(fakeEngine.adapters.names).toEqual(['backtalk-v2', 'of-another']);
+    await until(() => !state.current.versions.includes('backtalk-v1'), { what: 'The lease to name it no more' });
+    await until(() => state.current.versions.includes('backtalk-v1'), { what: 'The version to be there again' });
+    expect(fakeEngine.adapters.names).toContain('backtalk-v1');
+    expect(seen).not.toContain(false);
+    await keeper.stop();
+    await engine.close();
+  });
+
+  it('an engine with too few places is not given all the time what it has no place for', async () => {
+    const blobs = folderBlobStore(directory.join('blobs'));
+    const clock = new FakeClock();
+    const wanted = await versionsIn(blobs, 'backtalk-v1', 'backtalk-v2', 'backtalk-v3');
+    const { keeper, engine, state } = partsOver(blobs, { BACKTALK_ENGINE_CHECK: '1s' }, clock);
+    keeper.follow('backtalk', wanted);
+    keeper.start();
+    const startMs = clock.now();
+    await until(async () => {
+      await clock.advance(1_000);
+      return clock.now() > startMs + 180_000;
+    });
+    await keeper.stop();
+    await engine.close();
+    // Three at first; then each of them after 1, 2, 4 … 30 seconds.
+    expect(fakeEngine.counts.loads.length).toBeGreaterThan(4);
+    expect(fakeEngine.counts.loads.length).toBeLessThan(50);
+    expect(state.current.ready).toBe(true);
   });
 });
 

@@ -1,6 +1,6 @@
 // Keeps one engine as it should be: alive, probed, warm, holding the load set. In: a timer, and the load set at each change.
-// Out: the engine's state. It notices a restart because the engine no longer lists what it held; the engine is then not
-// ready until everything is loaded again. One round at a time.
+// Out: the engine's state. It notices a restart because the engine no longer lists anything of what it held; the engine is
+// then not ready until everything is loaded again. What an engine has evicted is loaded again as well. One round at a time.
 import type { Capabilities, EngineClient } from '@backtalk/dialects';
 import { asBacktalkError, baseVersion, versionParts, type Clock } from '@backtalk/kit';
 import type { LoadedVersion } from '@backtalk/proto/weights';
@@ -130,20 +130,33 @@ export class EngineKeeper {
         return true;
       }
       if (this.config.engineDialect !== 'openai') {
-        const lost = await adapters.compare((name) => isVersionOf(policies, name), {
-          deadlineMs: healthDeadlineMs,
-          signal: this.stopping.signal,
-        });
-        if (lost.length > 0) {
-          events.versionsLost(lost);
-          const versions = [...policies.map(baseVersion), ...adapters.versions];
-          state.change({ ready: false, reason: 'weights are being loaded again', versions });
-        }
+        const lost = await adapters.compare(
+          (name) => isVersionOf(policies, name),
+          (version) => !this.mayRetire(version),
+          { deadlineMs: healthDeadlineMs, signal: this.stopping.signal },
+        );
+        if (lost.length > 0) this.takeLoss(lost);
       }
       await this.reconcile(this.capabilities.baseModel);
     }
     state.change({ ready: true, reason: '' });
     return true;
+  }
+
+  /** An engine that restarted holds nothing. SGLang unloads what was used least where it has no place left, and serves on with the others. */
+  private takeLoss(lost: readonly string[]): void {
+    const { adapters, state, clock, events } = this.parts;
+    const versions = [...this.config.policies.map(baseVersion), ...adapters.versions];
+    if (adapters.versions.length + adapters.unchecked.length === 0) {
+      events.versionsLost(lost);
+      this.retries.forget();
+      state.change({ ready: false, reason: 'weights are being loaded again', versions });
+      return;
+    }
+    events.versionsEvicted(lost);
+    // Later from time to time: where the places are too few for the load set, each one that comes back puts out another.
+    for (const version of lost) this.retries.failed(version, clock.now(), 'later');
+    state.change({ versions });
   }
 
   private async isUp(): Promise<boolean> {
@@ -193,7 +206,6 @@ export class EngineKeeper {
       try {
         const one = { policy: policyOf(version), version, manifestDigest };
         await adapters.prepare(one, baseModel, this.stopping.signal);
-        this.retries.succeeded(version);
       } catch (thrown) {
         // Logged by the adapters; the others are loaded all the same.
         const error = asBacktalkError(thrown);

@@ -35,7 +35,11 @@ async function lifeOfLoader(): Promise<LoadedAdapters> {
   await files.start();
   const events = createEvents(silentLogger, new Metrics('loader'));
   const adapters = new LoadedAdapters(client, files, { clock: systemClock, events, ...deadlines }, () => undefined);
-  await adapters.compare((name) => name.startsWith('backtalk-v'), deadlines);
+  await adapters.compare(
+    (name) => name.startsWith('backtalk-v'),
+    () => false,
+    deadlines,
+  );
   return adapters;
 }
 
@@ -97,7 +101,7 @@ it('a version that the engine fails to unload is taken off where the engine list
 });
 
 describe('folders on the engine’s disk', () => {
-  it('none is left of a version that the engine refuses, or that it has lost', async () => {
+  it('none is left of a version that the engine refuses, or that it has lost and nobody wants', async () => {
     const adapters = await lifeOfLoader();
     const wanted = await wantedVersion();
     engine.settings.rankMax = 4;
@@ -106,9 +110,20 @@ describe('folders on the engine’s disk', () => {
     engine.settings.rankMax = 64;
     await adapters.prepare(wanted, engine.baseModel);
     await engine.restart();
+    let isWanted = true;
     // The connection that was kept is closed first.
-    const lost = () => adapters.compare(() => true, deadlines).catch(() => undefined);
-    expect(await until(lost, { what: 'The list of an engine that came back' })).toEqual([version]);
+    const look = () =>
+      adapters
+        .compare(
+          () => true,
+          () => isWanted,
+          deadlines,
+        )
+        .catch(() => undefined);
+    expect(await until(look, { what: 'The list of an engine that came back' })).toEqual([version]);
+    expect(folders()).toHaveLength(1);
+    isWanted = false;
+    expect(await look()).toEqual([]);
     expect(folders()).toEqual([]);
   });
 });

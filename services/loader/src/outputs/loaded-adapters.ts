@@ -22,6 +22,8 @@ export class LoadedAdapters {
   /** Manifest digest by version, of those that were checked and are warm. */
   private readonly digests = new Map<string, string>();
   private found: readonly string[] = [];
+  /** Lost by the engine: their folders are there as long as they are wanted. */
+  private readonly away = new Set<string>();
 
   constructor(
     private readonly engine: EngineClient,
@@ -84,16 +86,26 @@ export class LoadedAdapters {
     });
   }
 
-  /** Asks the engine which of these names it holds; returns those that it has lost. */
-  compare(isOurs: (name: string) => boolean, options: CallOptions): Promise<readonly string[]> {
+  /**
+   * Asks the engine which of our names it holds; returns those that it has lost.
+   * @param isWanted then its folder stays: it is loaded again from there, by SGLang itself as soon as a request names it
+   */
+  compare(
+    isOurs: (name: string) => boolean,
+    isWanted: (name: string) => boolean,
+    options: CallOptions,
+  ): Promise<readonly string[]> {
     return this.inTurn(async () => {
       const models = await this.engine.models(options);
       const present = new Set(models.map(({ id }) => id).filter(isOurs));
       const lost = this.versions.filter((version) => !present.has(version));
       for (const version of lost) {
         this.digests.delete(version);
-        // Where it is still wanted, it is fetched again.
-        await this.files.removeAll(version);
+        this.away.add(version);
+      }
+      for (const version of [...this.away].filter((name) => present.has(name) || !isWanted(name))) {
+        if (!present.has(version)) await this.files.removeAll(version);
+        this.away.delete(version);
       }
       this.found = [...present].filter((name) => !this.digests.has(name));
       return lost;

@@ -212,6 +212,8 @@ describe('adapters', () => {
     ["'model.layers.0.self_attn.v_proj.lora_A.weight'", 400, 'adapter_refused'],
     ['CUDA out of memory. Tried to allocate 2.00 GiB', 400, 'engine_failed'],
     ['the scheduler is gone', 500, 'engine_failed'],
+    ["Error while unloading LRU LoRA adapter 'v0': gone", 400, 'engine_failed'],
+    ["Didn't find any LoRA adapters when trying to evict LRU LoRA adapter.", 400, 'engine_failed'],
   ])('adapters that are refused because %s (status %i) are %s', async (words, status, code) => {
     answers['/load_lora_adapter'] = { status, body: { success: false, error_message: words } };
     expect(await codeOf(client.loadAdapter('v1', '/adapters/v1', deadline))).toBe(code);

@@ -26,6 +26,8 @@ import { answerAsFrames } from './answer-as-frames.js';
 import { asOthersSay, generatedChoice, saysFailure, scoresOf, sglangCaptureOf } from './sglang-wire.js';
 
 const tokens = z.object({ tokens: z.array(z.number()) });
+/** Of the machine, and of another adapter that had to make room. */
+const saysNothingOfAdapter = /out of memory|cuda|nccl|timed out|(?:evict|unloading) LRU/i;
 
 export class SglangClient extends OpenAiClient {
   protected override readonly dialect = 'sglang';
@@ -107,8 +109,8 @@ export class SglangClient extends OpenAiClient {
     // What is no folder that it sees, it takes for the name of a repository.
     if (/not exist|no such file|not found|repo id must/i.test(reply.text))
       throw engineErrors.adapterPathMissing({ name });
-    // Whatever goes wrong while it loads has one status: these words speak of the machine, and not of the adapter.
-    const isIll = reply.status >= 500 || reply.status === 429 || /out of memory|cuda|nccl|timed out/i.test(reply.text);
+    // Whatever goes wrong while it loads has one status: some words do not speak of the adapter.
+    const isIll = reply.status >= 500 || reply.status === 429 || saysNothingOfAdapter.test(reply.text);
     throw isIll
       ? engineErrors.failed({ engineStatus: reply.status })
       : engineErrors.adapterRefused({ name, engineStatus: reply.status });

@@ -21,7 +21,13 @@ export class FakeAdapters {
 
   /** The digest of the weights behind a model's name; undefined when the engine does not hold it. */
   digestOf(model: string): string | undefined {
-    return model === this.baseModel ? baseDigest : this.held.get(model)?.digest;
+    if (model === this.baseModel) return baseDigest;
+    const adapter = this.held.get(model);
+    if (adapter === undefined) return undefined;
+    // What was asked least recently comes first.
+    this.held.delete(model);
+    this.held.set(model, adapter);
+    return adapter.digest;
   }
 
   get names(): string[] {
@@ -37,9 +43,13 @@ export class FakeAdapters {
     this.held.clear();
   }
 
-  async load(name: string, path: string, bounds: { adaptersMax: number; rankMax: number }): Promise<FakeAnswer> {
+  async load(
+    name: string,
+    path: string,
+    bounds: { adaptersMax: number; rankMax: number; evicts?: boolean },
+  ): Promise<FakeAnswer> {
     if (name === this.baseModel || this.held.has(name)) return refusal(400, alreadyLoaded(name), 'InvalidUserInput');
-    if (this.held.size >= bounds.adaptersMax)
+    if (this.held.size >= bounds.adaptersMax && bounds.evicts !== true)
       return refusal(500, 'No free slot for another adapter.', 'InternalServerError');
     try {
       const config: unknown = JSON.parse(await readFile(join(path, 'adapter_config.json'), 'utf8'));
@@ -47,6 +57,7 @@ export class FakeAdapters {
         return refusal(500, 'LoRA rank is greater than max_lora_rank.', 'InternalServerError');
       const bytes = await readFile(join(path, 'adapter_model.safetensors'));
       this.held.set(name, { path, digest: createHash('sha256').update(bytes).digest('hex') });
+      for (const oldest of this.names.slice(0, -bounds.adaptersMax)) this.held.delete(oldest);
     } catch {
       return refusal(404, `Loading lora ${name} failed: No adapter found.`, 'NotFoundError');
     }

@@ -37,6 +37,8 @@ export interface FakeSettings {
   maxContext: number;
   /** Adapters at once, beyond which loading is refused. */
   adaptersMax: number;
+  /** Beyond them it unloads what was asked least recently, as SGLang does. */
+  evicts?: boolean;
   /** The highest rank of an adapter. */
   rankMax: number;
   faults: FakeFaults;
