@@ -97,10 +97,7 @@ async function startParts(
       await leading;
     },
   });
-  const implementation = rollbackCalls(
-    releases.map(({ parts }) => parts),
-    () => leadership.leading,
-  );
+  const implementation = rollbackCalls(releases, () => leadership.leading);
   const services = [{ definition: PublisherControlServiceDefinition, implementation }];
   const grpc = await serveGrpc({ address: config.grpcAddress, services, logger, wire: context.wire });
   lifecycle.add('grpc', () => grpc.stop(stopWithinMs / 4));

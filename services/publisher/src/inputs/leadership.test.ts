@@ -46,6 +46,15 @@ describe('leadership', () => {
     expect(new Set(gateway.commits.map(({ stable }) => stable))).toEqual(new Set(['backtalk-v0', 'backtalk-v1']));
   });
 
+  it('a version that a publisher burned as it lost its leadership answers no more', async () => {
+    await rig.startLoader();
+    await rig.startPublisher();
+    await rig.release(1, 2);
+    await rig.burnElsewhere(2);
+    await rig.stableIs(1);
+    await rig.loadSetIs('backtalk-v1', 'backtalk-v0');
+  });
+
   it('leadership is held by one publisher, and goes to another when that one stops', async () => {
     await rig.startLoader();
     const first = await rig.startPublisher();

@@ -11,6 +11,7 @@ const retryMs = 500;
 
 export class Leader {
   private failed = false;
+  private begun = false;
 
   constructor(
     private readonly parts: ReleaseParts,
@@ -21,15 +22,22 @@ export class Leader {
     private readonly fail: (error: unknown) => void,
   ) {}
 
+  /** Since it leads, it has read what others decided. */
+  get hasBegun(): boolean {
+    return this.begun;
+  }
+
   /** Runs until the signal aborts. */
   async lead(signal: AbortSignal): Promise<void> {
     const { chain, policy, routing } = this.parts;
+    this.begun = false;
     await this.untilItWorks('begin', signal, async () => {
       const state = await chain.reload();
       if (state.sequence === 0) {
         const stage = WeightsStaged_Stage.STAGE_STABLE;
         await chain.append(state, { version: baseVersion(policy), stage, why: 'the base model' });
       }
+      this.begun = true;
       await routing.converge();
       // Gateways that got an earlier publisher's routes but not its Commit get one now.
       await routing.route();
@@ -39,6 +47,8 @@ export class Leader {
     const catchingUp = this.untilItWorks('catch up', signal, () => this.trained.decideUpTo(undefined));
     while (!signal.aborted && !this.failed) {
       await this.attempt('upkeep', async () => {
+        // The last word of a publisher that led before may come after this one has begun.
+        await chain.follow();
         await routing.converge();
         await this.retirement.sweep();
       });

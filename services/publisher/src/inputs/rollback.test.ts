@@ -1,9 +1,13 @@
-import { FakeClock } from '@backtalk/kit/testing';
+import { FakeClock, until } from '@backtalk/kit/testing';
 import { WeightsStaged, WeightsStaged_Stage } from '@backtalk/proto/facts';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { emptyState, fold } from '../domain/policy-state.js';
-import { rollBackFrom } from './rollback.js';
+import { publisherErrors } from '../errors.js';
+import { Leader } from './leadership.js';
+import type { Retirement } from './retirement.js';
+import { rollBackFrom, rollbackCalls } from './rollback.js';
 import type { ReleaseParts } from './swap.js';
+import type { TrainedFacts } from './trained-facts.js';
 
 /** A policy whose third version answers, and what was done to it. */
 function policyOf(engines: readonly { readonly pools: readonly string[]; readonly versions: readonly string[] }[]) {
@@ -17,6 +21,7 @@ function policyOf(engines: readonly { readonly pools: readonly string[]; readonl
   for (const version of ['p-v0', 'p-v1', 'p-v2'])
     void append({}, { version, stage: WeightsStaged_Stage.STAGE_STABLE, manifestDigest: 'digest' });
   done.length = 0;
+  const written = state;
   const parts = {
     policy: 'p',
     chain: {
@@ -24,6 +29,10 @@ function policyOf(engines: readonly { readonly pools: readonly string[]; readonl
         return state;
       },
       append,
+      reload: () => {
+        state = written;
+        return Promise.resolve(state);
+      },
     },
     loaders: {
       ready: () => engines.map((engine, at) => ({ instance: String(at), engine: { ...engine, ready: true } })),
@@ -34,10 +43,15 @@ function policyOf(engines: readonly { readonly pools: readonly string[]; readonl
       },
     },
     routing: { route: () => Promise.resolve() },
-    events: { rolledBack: () => undefined },
+    events: { rolledBack: () => undefined, workFailed: () => undefined },
+    assertLeading: () => undefined,
     clock: new FakeClock(),
   } as unknown as ReleaseParts;
-  return { parts, done, kept };
+  /** What a publisher has read that led until some version was stable, and has just taken over again. */
+  const readUntil = (versions: readonly string[]) => {
+    state = { ...written, line: versions, sequence: versions.length };
+  };
+  return { parts, done, kept, readUntil };
 }
 
 const evaluating = { pools: ['evaluation'], versions: ['p-v0', 'p-v1', 'p-v2'] };
@@ -56,4 +70,78 @@ it('a rollback to a version that one engine holds which serves burns the one tha
   expect(await rollBackFrom(parts, 'p-v2', 'test')).toMatchObject({ to: 'p-v1', burned: ['p-v2'] });
   expect(done).toEqual(['p-v2 STAGE_BURNED']);
   expect(kept).toEqual(['p-v1 until p-v2 STAGE_BURNED']);
+});
+
+describe('a publisher that takes over', () => {
+  const serving = { pools: ['serving'], versions: ['p-v0', 'p-v1', 'p-v2'] };
+  const ask = (parts: ReleaseParts, hasBegun: boolean, to = '') => {
+    const calls = rollbackCalls([{ parts, leader: { hasBegun } }], () => true);
+    const request = { policy: 'p', why: 'worse', to, forgotten: [], undone: false };
+    return calls.rollback(request, {} as Parameters<typeof calls.rollback>[1]);
+  };
+
+  it.each([
+    ['nothing', []],
+    ['no more than it saw when it led before', ['p-v0', 'p-v1']],
+  ])('a publisher that takes over goes back from the version that answers when it has read %s yet', async (_, read) => {
+    const { parts, done, readUntil } = policyOf([serving]);
+    readUntil(read);
+    expect(await ask(parts, false)).toMatchObject({ from: 'p-v2', to: 'p-v1', burned: ['p-v2'] });
+    expect(done).toEqual(['p-v2 STAGE_BURNED']);
+  });
+
+  it('a rollback leads to the version that is named, although another took its place since the publisher looked', async () => {
+    const { parts, readUntil } = policyOf([serving]);
+    readUntil(['p-v0', 'p-v1']);
+    expect(await ask(parts, true, 'p-v1')).toMatchObject({ from: 'p-v2', to: 'p-v1', burned: ['p-v2'] });
+  });
+
+  it('a publisher that leads no more when the version to go back to is loaded burns nothing', async () => {
+    const { parts, done } = policyOf([serving]);
+    const followed = Object.assign(parts, {
+      assertLeading: () => {
+        throw publisherErrors.notLeading();
+      },
+    });
+    await expect(ask(followed, true)).rejects.toMatchObject({ code: 'not_leading' });
+    expect(done).toEqual([]);
+  });
+
+  it('a rollback is answered when its version is burned, though another publisher is to write the routes', async () => {
+    const { parts } = policyOf([serving]);
+    const routing = { route: () => Promise.reject(publisherErrors.notLeading()) };
+    expect(await ask(Object.assign(parts, { routing }), true)).toMatchObject({ to: 'p-v1', burned: ['p-v2'] });
+  });
+
+  it('a leader has begun when it has read what others decided, anew each time that it leads', async () => {
+    let read: () => void = () => undefined;
+    const nothing = () => Promise.resolve();
+    const chain = {
+      reload: () =>
+        new Promise((resolve) => {
+          read = () => {
+            resolve({ sequence: 1 });
+          };
+        }),
+      follow: nothing,
+    };
+    const parts = { policy: 'p', chain, routing: { converge: nothing, route: nothing }, clock: new FakeClock() };
+    const leader = new Leader(
+      parts as unknown as ReleaseParts,
+      { start: nothing, decideUpTo: nothing } as unknown as TrainedFacts,
+      { sweep: nothing } as unknown as Retirement,
+      { askAhead: nothing },
+      1_000,
+      () => undefined,
+    );
+    for (const _ of ['first', 'again']) {
+      const losing = new AbortController();
+      const led = leader.lead(losing.signal);
+      expect(leader.hasBegun).toBe(false);
+      read();
+      await until(() => leader.hasBegun, { what: 'The leader to begin' });
+      losing.abort();
+      await led;
+    }
+  });
 });

@@ -1,7 +1,7 @@
 // Puts the previous version back, or one before it, and burns the present one and all between. In: an operator's call, or a guard's word.
 // Out: a staged fact for each burned version, the sequence of the last is the new fence, and gateways that route to the version that answers
 // then. It loads nothing where the loaders still hold that version.
-import { baseVersion, isBacktalkError, type GrpcCallFacts } from '@backtalk/kit';
+import { asBacktalkError, baseVersion, isBacktalkError, type GrpcCallFacts } from '@backtalk/kit';
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';
 import type { PublisherControlServiceImplementation, RollbackResponse } from '@backtalk/proto/control';
 import { rollbackTarget, stableOf } from '../domain/policy-state.js';
@@ -16,15 +16,19 @@ interface WayBack {
 }
 
 export function rollbackCalls(
-  policies: readonly ReleaseParts[],
+  releases: readonly { readonly parts: ReleaseParts; readonly leader: { readonly hasBegun: boolean } }[],
   isLeading: () => boolean,
 ): PublisherControlServiceImplementation<GrpcCallFacts> {
   return {
     async rollback({ policy, why, to, forgotten, undone }): Promise<RollbackResponse> {
-      const parts = policies.find((one) => one.policy === policy);
-      if (parts === undefined) throw publisherErrors.policyUnknown({ policy });
+      const release = releases.find(({ parts }) => parts.policy === policy);
+      if (release === undefined) throw publisherErrors.policyUnknown({ policy });
+      const { parts, leader } = release;
       if (!isLeading()) throw publisherErrors.notLeading();
       const words = why === '' ? 'rolled back' : why;
+      // Another may have decided since this one last looked: what is named would seem to answer, or never to have. Otherwise it is
+      // not read anew, so that two operators who ask at once go one step back.
+      if (to !== '' || !leader.hasBegun) await parts.chain.reload();
       const done = await rollBackFrom(parts, stableOf(parts.chain.state), words, { to, undone });
       await sayOnceMore(parts, forgotten, words);
       return done;
@@ -65,7 +69,10 @@ export async function rollBackFrom(
   const { routing, events, clock } = parts;
   const startMs = clock.now();
   const { to, burned } = await stepBackFrom(parts, from, why, wanted);
-  await routing.route();
+  // It is decided, and who leads makes gateways follow. A caller that is told of a failure asks once more, and has one more burned.
+  await routing.route().catch((error: unknown) => {
+    events.workFailed(parts.policy, 'route', asBacktalkError(error));
+  });
   const seconds = (clock.now() - startMs) / 1_000;
   if (burned.length > 0) events.rolledBack(from, to, seconds, why);
   return { from, to, seconds, burned };
@@ -85,6 +92,8 @@ async function stepBackFrom(parts: ReleaseParts, from: string, why: string, { to
       await parts.loaders.keeping(to, async () => {
         await makeReady(parts, to);
         for (const version of burns) {
+          // The one that leads by now may have had the version taken off again.
+          parts.assertLeading();
           const { state } = chain;
           const manifestDigest = state.digests.get(version) ?? '';
           const stage = WeightsStaged_Stage.STAGE_BURNED;

@@ -29,6 +29,12 @@ export class StagedChain {
     return this.folded;
   }
 
+  /** Reads anew where another publisher has appended. */
+  async follow(): Promise<void> {
+    const last = await this.reader.lastHeaders('weightsStaged', { policy: this.policy });
+    if (last !== undefined && last.sequence > this.folded.sequence) await this.reload();
+  }
+
   async append(after: PolicyState, fields: Partial<WeightsStaged>, trace?: Trace): Promise<PolicyState> {
     const message = WeightsStaged.fromPartial({ policy: this.policy, ...fields });
     for (let base = after; ; base = this.folded) {

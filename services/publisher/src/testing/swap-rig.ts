@@ -30,7 +30,7 @@ import {
   PublisherControlServiceDefinition,
   type RollbackResponse,
 } from '@backtalk/proto/control';
-import { WeightsStaged_Stage, WeightsTrained, type WeightsStaged } from '@backtalk/proto/facts';
+import { WeightsStaged, WeightsStaged_Stage, WeightsTrained } from '@backtalk/proto/facts';
 import { LoadSet, Routes } from '@backtalk/proto/weights';
 import { publisherSettings } from '../config.js';
 import { createPublisher, type Publisher, type PublisherOverrides } from '../service.js';
@@ -194,6 +194,15 @@ export class SwapRig {
     const expectSequence = this.trainedSequences.get(of) ?? 0;
     const { sequence } = await publisher.publish('weightsTrained', message, { expectSequence });
     this.trainedSequences.set(of, sequence);
+  }
+
+  /** As another publisher does it. */
+  async burnElsewhere(number: number): Promise<void> {
+    const broker = await this.nats.connect('publisher');
+    const last = await new FactReader(broker).last('weightsStaged', { policy });
+    const version = versionName(policy, number);
+    const message = WeightsStaged.fromPartial({ policy, version, stage: WeightsStaged_Stage.STAGE_BURNED });
+    await new FactPublisher(broker).publish('weightsStaged', message, { expectSequence: last?.sequence ?? 0 });
   }
 
   async staged(): Promise<WeightsStaged[]> {
