@@ -38,6 +38,7 @@ const pureNames: ReadonlyMap<string, ReadonlySet<string>> = new Map([
       'farFrom',
       'weightsHold',
       'asWording',
+      'wholeWords',
       'hintedMessages',
       'ownWish',
       'lastHumanMessage',

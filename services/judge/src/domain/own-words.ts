@@ -2,7 +2,7 @@
 // stands in quotation marks, code fences and quoted lines: that is another's text, and says nothing of the answer. Work
 // grows with the text's length and no faster, whatever stands in it.
 import { clip } from '@backtalk/kit';
-import { spacedEnds, unspacedEnds } from './sentence-ends.js';
+import { sentenceEnd, spacedEnds, unspacedEnds } from './sentence-ends.js';
 
 /** Shorter quotations are figures of speech or names, and stay. */
 const quotedCharactersMin = 24;
@@ -25,7 +25,6 @@ type Marks = readonly [open: RegExp, close: RegExp];
 /** Stands where something was cut out. */
 const cut = '\uFFFC';
 const endsSentence = new RegExp(`[${spacedEnds}${unspacedEnds}]$`, 'u');
-const sentenceEnd = new RegExp(`(?<=[${spacedEnds}])(?=\\s)|(?<=[${unspacedEnds}])`, 'u');
 
 export function ownWords(text: string): string {
   return without(text, { stays: (quoted) => quoted.length < quotedCharactersMin, inPlaceOf: () => ' ' });

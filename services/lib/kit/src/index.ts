@@ -112,7 +112,7 @@ export { singleton, type Singleton, type SingletonOptions } from './kv/singleton
 export { harmlessHints, hintedMessages, withLessons } from './lessons/hinted-messages.js';
 export { inForce, inScope, isInForce, isShown, type Speaker } from './lessons/in-force.js';
 export { isFirstJudgement } from './lessons/rejudged.js';
-export { asWording, ownWish, wordingCharsMax, type OwnWish, type OwnWords } from './lessons/own-wish.js';
+export { asWording, ownWish, wholeWords, wordingCharsMax, type OwnWish, type OwnWords } from './lessons/own-wish.js';
 export { effectOf, farFrom, lessonProgress, measuresTogether, progressOf, weightsHold } from './lessons/progress.js';
 export {
   adapterParameters,

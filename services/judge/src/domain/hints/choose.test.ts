@@ -37,5 +37,8 @@ describe('chooseHint', () => {
     expect(chooseHint(['One two three.\nFour five. Six. Seven.'], '', 'longest').hint).toBe(
       'One two three. Four five. Six.',
     );
+    expect(chooseHint(['用公里回答。用中文回答。不要表格。不要列表。'], '', 'longest').hint).toBe(
+      '用公里回答。用中文回答。不要表格。',
+    );
   });
 });

@@ -1,5 +1,6 @@
 // Which hint a judged turn carries. In: candidates in the order of the votes, and the answer they are about. Out: one hint, or none, and the
 // others where the training worker is to choose among them. A hint that is short, or a copy of the answer, teaches nothing.
+import { sentenceEnd } from '../sentence-ends.js';
 import { unspacedScript } from '../unspaced-script.js';
 
 export const hintChoices = ['longest', 'shortest', 'overlap'] as const;
@@ -24,8 +25,7 @@ export function chooseHint(candidates: readonly string[], answer: string, choice
   // One to three sentences, on one line.
   const tidied = candidates.map((hint) => {
     const line = hint.replaceAll(/\s+/g, ' ').trim();
-    const sentences = line.split(/(?<=[.!?])\s+/);
-    return sentences.slice(0, sentencesMax).join(' ');
+    return line.split(sentenceEnd).slice(0, sentencesMax).join('');
   });
   const accepted = [...new Set(tidied.filter((hint) => isAccepted(hint, answer)))];
   const [first = '', ...rest] = accepted;

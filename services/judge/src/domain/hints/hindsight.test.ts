@@ -58,6 +58,23 @@ describe('what of a long message is a hint', () => {
     expect(hint.length).toBeGreaterThan(300);
     expect(hint.endsWith('है।')).toBe(true);
   });
+
+  it.each([
+    ['Khmer', 'នេះខុស ហើយវែងពេក។', 'ពេក។'],
+    ['Burmese', 'ဒါမှားတယ် ပြီးတော့ရှည်လွန်းတယ်။', 'လွန်းတယ်။'],
+  ])('whole sentences in %s are kept without a space behind them', (_name, sentence, end) => {
+    const said = sentence.repeat(40).slice(0, 590);
+    const { hint } = hindsightOf(material(said), [], { verdict: -1, spoken: -1 }, hearing);
+    expect(hint.length).toBeGreaterThan(300);
+    expect(hint.endsWith(end)).toBe(true);
+  });
+
+  it('one in Lao, which ends sentences by no mark, ends with a whole word', () => {
+    const said = 'ຕອບສັ້ນໃຊ້ກິໂລແມັດ'.repeat(30);
+    const { hint } = hindsightOf(material(said), [], { verdict: -1, spoken: -1 }, hearing);
+    expect(hint.length).toBeGreaterThan(380);
+    expect(hint).toMatch(/(?:ຕອບ|ສັ້ນ|ໃຊ້|ກິໂລແມັດ)$/);
+  });
 });
 
 describe('quotation marks', () => {

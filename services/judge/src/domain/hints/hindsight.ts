@@ -1,7 +1,7 @@
 // What the answer should have been, as the person who read it says. In: a turn with its next state, the votes, the verdict. Out: the
 // person's own words, or an instruction that the judge wrote from them, and whether it stands beyond the turn; what was left out, by
 // reason. Where no person spoke there is none: tools, files and pages give no hindsight. Pure.
-import { templateTokenIn, wordingCharsMax } from '@backtalk/kit';
+import { templateTokenIn, wholeWords, wordingCharsMax } from '@backtalk/kit';
 import type { Material } from '../material.js';
 import { markedWords, ownWords, wholeSentences } from '../own-words.js';
 import { spacedEnds, unspacedEnds } from '../sentence-ends.js';
@@ -114,9 +114,7 @@ export function asHint(words: string): string {
   const room = line.slice(0, charactersMax);
   const ends = [...room.matchAll(sentenceEnds)];
   const end = ends.at(-1)?.index ?? -1;
-  if (end > 0) return room.slice(0, end + 1);
-  const space = room.lastIndexOf(' ');
-  return (space > 0 ? room.slice(0, space) : room).replace(/[\uD800-\uDBFF]$/, '');
+  return end > 0 ? room.slice(0, end + 1) : wholeWords(line, charactersMax);
 }
 
 function breaksTemplate(texts: readonly string[]): boolean {

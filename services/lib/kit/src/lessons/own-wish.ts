@@ -28,15 +28,21 @@ export function ownWish({
 /** Beyond this a wording tells a story. */
 export const wordingCharsMax = 200;
 
-/** A longer one is no word: Chinese, Japanese and Thai write none between words. */
+/** A longer one is no word: some scripts, as Chinese, Thai and Khmer, write no space between words. */
 const wordCharsMax = 30;
+const words = new Intl.Segmenter('en', { granularity: 'word' });
 
-/** On one line; what is too long ends with a whole word, where words are told apart by spaces. */
+/** On one line; what is too long ends with a whole word. */
 export function asWording(text: string): string {
-  const line = text.replace(/\s+/gu, ' ').trim();
-  if (line.length <= wordingCharsMax) return line;
+  return wholeWords(text.replace(/\s+/gu, ' ').trim(), wordingCharsMax);
+}
+
+/** As many words of a line as have room. */
+export function wholeWords(line: string, charsMax: number): string {
+  if (line.length <= charsMax) return line;
+  const space = line.slice(0, charsMax).lastIndexOf(' ');
+  if (space >= charsMax - wordCharsMax) return line.slice(0, space);
+  const start = words.segment(line.slice(0, charsMax + wordCharsMax)).containing(charsMax)?.index ?? 0;
   // Never half of a character that takes two places.
-  const cut = line.slice(0, wordingCharsMax).replace(/[\uD800-\uDBFF]$/u, '');
-  const space = cut.lastIndexOf(' ');
-  return space < wordingCharsMax - wordCharsMax ? cut : cut.slice(0, space);
+  return line.slice(0, start || charsMax).replace(/[\uD800-\uDBFF]$/u, '');
 }
