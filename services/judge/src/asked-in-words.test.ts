@@ -164,6 +164,19 @@ describe('an engine that has no time', () => {
     expect(await rig.metric(judge, 'jobs_handled_total{queue="judge-votes",outcome="waited"}')).toBeGreaterThan(0);
   });
 
+  it('a model at its limit is left alone by every judge that shares the queue, and not only by the one that it told', async () => {
+    let firstAt: number | undefined;
+    const askedMs = 1_000;
+    model.script = () => {
+      firstAt ??= performance.now();
+      const isLimited = performance.now() - firstAt < askedMs / 2;
+      return isLimited ? { ...refused('Slow down.', 429), headers: { 'retry-after': '1' } } : thanked;
+    };
+    await Promise.all([judgeWith({ votes: 1 }), judgeWith({ votes: 1 })]);
+    expect((await judged()).votes.every(isValid)).toBe(true);
+    expect(model.heard).toHaveLength(2);
+  });
+
   it('counts no try against a vote: not for 429, not for a proxy without it, not for a key that it refuses', async () => {
     const statuses = [429, 429, 429, 429, 502, 504, 529, 502, 503, 401, 402, 403, 401];
     model.script = () => {

@@ -244,6 +244,8 @@ export class VoteQueue {
         'waiter',
       ),
       concurrency,
+      // None of its own, but without one a worker does not heed a rest that another has asked for.
+      limiter: { max: Number.MAX_SAFE_INTEGER, duration: 1_000 },
       lockDuration: config.ackWaitMs,
       stalledInterval: config.ackWaitMs,
       // The job of a process that died is tried again; its attempts bound it.
