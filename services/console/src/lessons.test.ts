@@ -78,6 +78,13 @@ describe('lessonCards', () => {
     expect(cards[3]?.mayEnd).toBe(false);
   });
 
+  it('offers to end none that this key may not end', () => {
+    const ending = [{}, { may_change: true }, { may_change: false }].map(
+      (may) => lessonCards([lesson(may)])[0]?.mayEnd,
+    );
+    expect(ending).toEqual([true, true, false]);
+  });
+
   it('shows no progress before there is one, and none beyond its ends', () => {
     const shown = [null, -0.2, 1.3].map((progress) => lessonCards([lesson({ progress })])[0]?.progress);
     expect(shown).toEqual([undefined, 0, 1]);

@@ -18,6 +18,8 @@ export interface Lesson {
   readonly covered_by: string | null;
   /** Gateways of before do not say. */
   readonly waits_for?: string | null;
+  /** Whether this key may. Gateways of before do not say. */
+  readonly may_change?: boolean;
   readonly pending: boolean;
   /** Gateways of before do not say. */
   readonly asked_again?: readonly Compared[];
@@ -68,7 +70,7 @@ export function lessonCards(lessons: readonly Lesson[]): LessonCard[] {
         lessons.filter((other) => coverOf(other) === lesson.id),
       ),
       progress: lesson.progress === null ? undefined : Math.min(1, Math.max(0, lesson.progress)),
-      mayEnd: lesson.state !== 'retired',
+      mayEnd: lesson.state !== 'retired' && lesson.may_change !== false,
       changed: (lesson.asked_again ?? []).filter(({ before, after }) => before !== after),
     }));
 }

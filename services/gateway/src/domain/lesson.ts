@@ -187,7 +187,7 @@ const emptyLesson: Omit<Lesson, 'id' | 'text' | 'scopeTenant' | 'scopeUser' | 's
 };
 
 /** As clients read it. `user` is a keyed hash: it tells people apart and names none. */
-export function lessonAnswer({ policy, lesson, pending }: KnownLesson) {
+export function lessonAnswer({ policy, lesson, pending }: KnownLesson, mayBeChanged: boolean) {
   return {
     id: lesson.id,
     object: 'lesson',
@@ -210,6 +210,7 @@ export function lessonAnswer({ policy, lesson, pending }: KnownLesson) {
     superseded_by: lesson.supersededBy || null,
     covered_by: lesson.coveredBy || null,
     waits_for: lesson.waitsFor || null,
+    may_change: mayBeChanged,
     pending,
   };
 }

@@ -41,6 +41,7 @@ interface Shown {
   readonly text: string;
   readonly state: string;
   readonly pending: boolean;
+  readonly may_change: boolean;
 }
 
 async function ask(key: string, method: string, path = '', body?: object, headers: Record<string, string> = {}) {
@@ -184,7 +185,13 @@ describe('/v1/lessons', () => {
       status: 403,
       body: { error: { code: 'lesson_shared' } },
     });
-    expect((await ask(app, 'DELETE', `/${id}`)).body.state).toBe('retired');
+    const saying = async (key: string) => {
+      const listed = (await ask(key, 'GET')).body.data.find((lesson) => lesson.id === id);
+      return [listed?.may_change, (await ask(key, 'GET', `/${id}`)).body.may_change];
+    };
+    expect(await saying(keyOf('acme', 'ann'))).toEqual([false, false]);
+    expect(await saying(app)).toEqual([true, true]);
+    expect((await ask(app, 'DELETE', `/${id}`)).body).toMatchObject({ state: 'retired', may_change: true });
   });
 
   it.each([

@@ -55,13 +55,16 @@ function answered(work: LessonWork) {
 export const listLessons = answered(async (asked) => {
   const { policy } = asked.request.query;
   const policies = typeof policy === 'string' ? [openPolicy(asked, 'policy', policy)] : asked.policies;
-  const data = await visible(asked, scopeOf(asked, userInQuery(asked)).scope, policies);
-  return { object: 'list', data: data.map(lessonAnswer) };
+  const { scope } = scopeOf(asked, userInQuery(asked));
+  const data = await visible(asked, scope, policies);
+  return { object: 'list', data: data.map((known) => lessonAnswer(known, isOpenTo(asked, scope, known))) };
 });
 
-export const showLesson = answered(async (asked) =>
-  lessonAnswer(await find(asked, scopeOf(asked, userInQuery(asked)).scope)),
-);
+export const showLesson = answered(async (asked) => {
+  const { scope } = scopeOf(asked, userInQuery(asked));
+  const known = await find(asked, scope);
+  return lessonAnswer(known, isOpenTo(asked, scope, known));
+});
 
 export const addLesson = answered(async (asked) => {
   const { value, bytes } = await body(asked);
@@ -90,15 +93,20 @@ async function change(asked: Asked, { action, text, user }: Edition, bytes: numb
   const { caller, scope } = scopeOf(asked, user);
   const known = await find(asked, scope);
   const { policy, lesson } = known;
-  if (!mayChange(lesson, scope, asked.parts.access.keys.isKeyless)) throw gatewayErrors.lessonShared();
-  if (isSo(lesson, action, text)) return lessonAnswer(known);
+  if (!isOpenTo(asked, scope, known)) throw gatewayErrors.lessonShared();
+  if (isSo(lesson, action, text)) return lessonAnswer(known, true);
   const said = { id: newId(), action, text, policy, lesson: lesson.id, user: lesson.scopeUser };
   return after(policy, [lesson], await store(asked, caller, bytes, said));
 }
 
+/** To changes. */
+function isOpenTo({ parts }: Asked, scope: LessonScope, { lesson }: KnownLesson): boolean {
+  return mayChange(lesson, scope, parts.access.keys.isKeyless);
+}
+
 /** Made from what was read and written here: a copy of the log that lags would not know it yet. */
 function after(policy: string, lessons: readonly Lesson[], change: LessonChanged): unknown {
-  return knownLessons(policy, lessons, [change]).map(lessonAnswer)[0];
+  return knownLessons(policy, lessons, [change]).map((known) => lessonAnswer(known, true))[0];
 }
 
 interface Said {
