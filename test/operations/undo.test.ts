@@ -81,8 +81,6 @@ it('an undo goes no further while the trainer does not know that the lesson has 
   // A lesson that is given is rehearsed at once.
   await settleLearning(machine, book, 60_000);
   const [{ id } = { id: '' }] = await valuesOf<{ id: string }>('lessons', 'add', 'Use', 'metric', 'units.');
-  const isKnown = async () => (await backtalk('undo', id, '--dry-run')).status === 0;
-  await until(isKnown, { what: 'The trainer’s word', timeoutMs: 60_000 });
   machine.kill('trainer', 'SIGSTOP');
   const { stdout, stderr } = await backtalk('undo', id, '--wait', '1s');
   machine.kill('trainer', 'SIGCONT');

@@ -1,12 +1,14 @@
 import {
   BatchClosed,
+  Lesson,
   Lesson_State,
+  LessonChanged,
+  LessonChanged_Action,
   WeightsStaged,
   WeightsStaged_Stage,
   WeightsTrained,
   type BatchSample,
   type ComparedAnswer,
-  type Lesson,
 } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 import { undoPlan } from './undo-plan.js';
@@ -159,6 +161,43 @@ describe('what it takes to undo a lesson', () => {
     expect(undoPlan('old', quiet)).toMatchObject({ to: '', retired: [] });
     expect(undoPlan('elsewhere', quiet)).toBeUndefined();
     expect(undoPlan('lists', { batches: [], trained: [], staged: [] })).toBeUndefined();
+  });
+
+  describe('a lesson that was given and that no batch has taken in yet', () => {
+    const { ACTION_ADD, ACTION_RETIRE, ACTION_ERASE } = LessonChanged_Action;
+    const ids = { lesson: 'soon', tenant: 'acme', user: 'ann' };
+    const change = (sequence: number, action: LessonChanged_Action, more: Partial<LessonChanged> = {}) => ({
+      sequence,
+      message: LessonChanged.fromPartial({ ...ids, action, ...more }),
+    });
+    const through = BatchClosed.fromPartial({ number: 5, lessonsThrough: 7, lessons });
+    const given = { ...facts, batches: [...facts.batches, through] };
+
+    it('a lesson that is not taken in yet ends, and taught nothing', () => {
+      const plan = undoPlan('soon', given, [change(8, ACTION_ADD, { text: 'Use tables.' })]);
+      expect(plan).toMatchObject({ to: '', burned: [], again: [], pending: '' });
+      expect(plan?.retired).toMatchObject([
+        { id: 'soon', text: 'Use tables.', scopeTenant: 'acme', scopeUser: 'ann', state: STATE_ACTIVE },
+      ]);
+      expect(undoPlan('soon', { batches: [], trained: [], staged: [] }, [change(8, ACTION_ADD)])).toBeDefined();
+    });
+
+    it('a lesson that is not taken in yet stays in the plan until the trainer has taken in that it ended', () => {
+      expect(idsOf(undoPlan('soon', given, [change(8, ACTION_ADD), change(9, ACTION_RETIRE)])?.retired)).toEqual([
+        'soon',
+      ]);
+      const ended = { ...through, lessonsThrough: 9, lessons: [Lesson.fromPartial(lesson('soon', STATE_RETIRED))] };
+      const taken = { ...facts, batches: [...facts.batches, ended] };
+      expect(undoPlan('soon', taken, [change(8, ACTION_ADD), change(9, ACTION_RETIRE)])?.retired).toEqual([]);
+    });
+
+    it('a lesson that a batch has let go, or whose person is forgotten, is not there', () => {
+      expect(undoPlan('soon', given, [change(7, ACTION_ADD)])).toBeUndefined();
+      const erased = change(9, ACTION_ERASE, { lesson: '' });
+      expect(undoPlan('soon', given, [change(8, ACTION_ADD), erased])).toBeUndefined();
+      const another = change(9, ACTION_ERASE, { lesson: '', user: 'bob' });
+      expect(undoPlan('soon', given, [change(8, ACTION_ADD), another])).toBeDefined();
+    });
   });
 
   it('what is answered otherwise then: of each question the newest answer, and the one from before the first burned version', () => {

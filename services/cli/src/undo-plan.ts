@@ -1,17 +1,20 @@
 // What it takes for a policy never to have been taught a lesson. In: the policy's facts. Out: the lessons that end, the version that
 // answers again, and what goes with it. Pure.
-import { isInForce } from '@backtalk/kit';
+import { isInForce, type StoredFact } from '@backtalk/kit';
 import {
+  Lesson,
   Lesson_State,
+  LessonChanged_Action,
   type BatchClosed,
   type BatchSample,
   type ComparedAnswer,
-  type Lesson,
+  type LessonChanged,
   type WeightsStaged,
 } from '@backtalk/proto/facts';
 import { answered, isUndecided, type PolicyFacts } from './policy-facts.js';
 
-const { STATE_RETIRED } = Lesson_State;
+const { STATE_ACTIVE, STATE_RETIRED } = Lesson_State;
+const { ACTION_ADD, ACTION_ERASE } = LessonChanged_Action;
 
 export interface UndoPlan {
   /** The lesson and the wordings that it covers, as far as they have not ended. */
@@ -28,9 +31,17 @@ export interface UndoPlan {
   readonly compared: readonly ComparedAnswer[];
 }
 
+/** What was said of a lesson in so many words, and where that stands in the log. */
+export type SaidOfLesson = Pick<StoredFact<'lessonChanged'>, 'message' | 'sequence'>;
+
 /** Undefined where the policy has no such lesson. */
-export function undoPlan(id: string, { batches, trained, staged }: PolicyFacts): UndoPlan | undefined {
-  const lessons = batches.at(-1)?.lessons ?? [];
+export function undoPlan(
+  id: string,
+  { batches, trained, staged }: PolicyFacts,
+  said: readonly SaidOfLesson[] = [],
+): UndoPlan | undefined {
+  const newest = batches.at(-1);
+  const lessons = [...(newest?.lessons ?? []), ...givenSince(newest, said)];
   const asked = lessons.find((lesson) => lesson.id === id);
   if (asked === undefined) return undefined;
   // Shown either, the base answers alike: without its cover, a wording would be taught in its place.
@@ -64,6 +75,18 @@ export function undoPlan(id: string, { batches, trained, staged }: PolicyFacts):
     again: lessons.filter((lesson) => isInForce(lesson) && taught.has(lesson.id) && !ids.has(lesson.id)),
     compared: differences(staged.filter(({ version }) => gone.includes(version))),
   };
+}
+
+/** Lessons that no batch has taken in yet: they have taught nothing. */
+function givenSince(newest: BatchClosed | undefined, said: readonly SaidOfLesson[]): Lesson[] {
+  const since = said.filter(({ sequence }) => sequence > (newest?.lessonsThrough ?? 0)).map(({ message }) => message);
+  const isForgotten = ({ tenant, user }: LessonChanged) =>
+    since.some((one) => one.action === ACTION_ERASE && one.tenant === tenant && one.user === user);
+  return since
+    .filter((one) => one.action === ACTION_ADD && !isForgotten(one))
+    .map(({ lesson: id, text, tenant: scopeTenant, user: scopeUser }) =>
+      Lesson.fromPartial({ id, text, scopeTenant, scopeUser, state: STATE_ACTIVE }),
+    );
 }
 
 /** Ids of what these covered or were covered by, at any time. */

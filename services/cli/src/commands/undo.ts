@@ -9,7 +9,7 @@ import type { Output } from '../output.js';
 import type { CommandContext } from '../shell.js';
 import { oneLine } from '../turn-words.js';
 import type { PolicyFacts } from '../policy-facts.js';
-import { undoPlan, type UndoPlan } from '../undo-plan.js';
+import { undoPlan, type SaidOfLesson, type UndoPlan } from '../undo-plan.js';
 import { rollBackTo } from './rollback.js';
 
 export interface UndoFlags {
@@ -35,13 +35,11 @@ export async function undo(context: CommandContext, id: string, flags: UndoFlags
 }
 
 async function planOf(connection: Connection, id: string): Promise<UndoPlan> {
-  const plan = await withBroker(connection, async (broker, blobs) =>
-    undoPlan(id, await factsOf(new FactReader(broker, blobs), connection.policy)),
-  );
-  if (plan === undefined)
-    throw cliErrors.nothingFound({
-      what: `lesson ${id} in any batch yet (npx backtalk lessons lists them; one that is "soon" is in the next batch)`,
-    });
+  const plan = await withBroker(connection, async (broker, blobs) => {
+    const { said, ...facts } = await factsOf(new FactReader(broker, blobs), connection.policy);
+    return undoPlan(id, facts, said);
+  });
+  if (plan === undefined) throw cliErrors.nothingFound({ what: `lesson ${id} (npx backtalk lessons lists them)` });
   return plan;
 }
 
@@ -74,14 +72,23 @@ function say(output: Output, id: string, plan: UndoPlan, { done }: { readonly do
   for (const line of told(plan, !done)) output.line(line);
 }
 
-async function factsOf(reader: FactReader, policy: string): Promise<PolicyFacts> {
-  const facts = { batches: [], trained: [], staged: [] } as { [K in keyof PolicyFacts]: PolicyFacts[K][number][] };
+interface UndoFacts extends PolicyFacts {
+  readonly said: readonly SaidOfLesson[];
+}
+
+async function factsOf(reader: FactReader, policy: string): Promise<UndoFacts> {
+  const facts = { batches: [], trained: [], staged: [], said: [] } as {
+    [K in keyof UndoFacts]: UndoFacts[K][number][];
+  };
   const ids = { policy };
-  const filter = { batchClosed: ids, weightsTrained: ids, weightsStaged: ids };
-  for await (const fact of reader.read(['batchClosed', 'weightsTrained', 'weightsStaged'], { filter })) {
+  const filter = { batchClosed: ids, weightsTrained: ids, weightsStaged: ids, lessonChanged: ids };
+  for await (const fact of reader.read(['batchClosed', 'weightsTrained', 'weightsStaged', 'lessonChanged'], {
+    filter,
+  })) {
     if (fact.name === 'batchClosed') facts.batches.push(fact.message);
     else if (fact.name === 'weightsTrained') facts.trained.push(fact.message);
-    else facts.staged.push(fact.message);
+    else if (fact.name === 'weightsStaged') facts.staged.push(fact.message);
+    else facts.said.push(fact);
   }
   return facts;
 }
