@@ -188,8 +188,8 @@ const wrongUse: ReadonlySet<string> = new Set([
 /** What the file system says of a path, in words. Undefined: the error is of something else. */
 export function pathRefusal(error: unknown): BacktalkError | undefined {
   if (!(error instanceof Error)) return undefined;
-  const { code = '', path }: NodeJS.ErrnoException = error;
-  const why = pathWords[code];
+  const { code = '', path, syscall }: NodeJS.ErrnoException = error;
+  const why = syscall === 'mkdir' ? (folderWords[code] ?? pathWords[code]) : pathWords[code];
   return why === undefined || path === undefined ? undefined : cliErrors.pathRefused({ path, why }, error);
 }
 
@@ -202,6 +202,12 @@ const pathWords: Readonly<Record<string, string>> = {
   ENOTDIR: 'is not a folder',
   EPERM: 'may not be used by this user',
   EROFS: 'cannot be written: its file system is read-only',
+};
+
+/** Of a folder that was to be made. */
+const folderWords: Readonly<Record<string, string>> = {
+  EEXIST: 'is a file, where a folder is needed: name another',
+  ENOENT: 'cannot be made, for its place holds no new folders: name another',
 };
 
 /** 0 done · 1 failed · 2 wrong use · 3 Backtalk does not run. */

@@ -2,9 +2,9 @@
 // files the blob store holds. Out: a folder that appears whole or not at all.
 import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
-import { asBacktalkError, type BlobStore } from '@backtalk/kit';
+import { open, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { asBacktalkError, makeFolder, type BlobStore } from '@backtalk/kit';
 import { z } from 'zod';
 import type { WeightsManifest } from '@backtalk/proto/weights';
 import type { Connection } from './connection.js';
@@ -47,7 +47,6 @@ export async function writeVersion(
       await mergeWeights(connection, adapter, beside).finally(() => rm(adapter, { recursive: true, force: true }));
     }
     await writeFile(join(beside, recordName), `${JSON.stringify(recordOf(manifest, merged))}\n`);
-    await mkdir(dirname(folder), { recursive: true });
     await rm(folder, { recursive: true, force: true });
     await rename(beside, folder);
   } finally {
@@ -75,7 +74,7 @@ async function writeAdapter(
   folder: string,
 ): Promise<void> {
   const { version } = manifest;
-  await mkdir(folder, { recursive: true });
+  await makeFolder(folder);
   for (const name of [weightsName, configName]) {
     const file = manifest.adapter.find((candidate) => candidate.name === name);
     if (file === undefined) throw cliErrors.nothingFound({ what: `${name} of ${version}` });

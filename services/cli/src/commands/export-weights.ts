@@ -2,12 +2,13 @@
 // model. In: a version, or with `--follow` each one that comes to answer. Out: a folder that appears whole or not at all; with
 // `--follow` one a version, the newest few, and a link to the one that answers. It asks the log and the blob store, never an engine.
 import { randomUUID } from 'node:crypto';
-import { mkdir, readdir, rename, rm, symlink } from 'node:fs/promises';
+import { readdir, rename, rm, symlink } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import {
   FactReader,
   isBaseVersion,
   kvBucket,
+  makeFolder,
   systemClock,
   versionParts,
   type BlobStore,
@@ -71,7 +72,7 @@ async function manifestOf(broker: Broker, blobs: BlobStore, version: string): Pr
 
 async function followWeights(context: CommandContext, folder: string, flags: WeightsFlags): Promise<void> {
   const { connection, output, signal } = context;
-  await mkdir(folder, { recursive: true });
+  await makeFolder(folder);
   await removeHalfWritten(folder);
   output.line(`Versions that come to answer are written to ${folder}, the newest ${flags.keep} of each policy.`);
   const followed = new Map<string, string>();

@@ -43,6 +43,12 @@ describe('a copy of a cluster', () => {
     expect(new Set(streams.map(({ done }) => done))).toEqual(new Set(['nothing']));
   });
 
+  it.each(['/proc/x', '/proc/x/y'])('a backup is refused at once where no folder can be made: %s', async (place) => {
+    const refused = await at(nats, 'admin', ['backup', '--to', place]);
+    expect(refused).toMatchObject({ status: 2, values: [{ error: { code: 'path_refused' } }] });
+    expect(refused.complaint).toMatch(/^\/proc\/x cannot be made, .*: name another\.\n$/);
+  });
+
   it('refuses to restore over a used broker, without a copy, and for any user but the admin', async () => {
     const again = await at(fresh, 'admin', ['restore', '--from', 'copy']);
     expect(again).toMatchObject({ status: 1, values: [{ error: { code: 'restore_not_empty' } }] });

@@ -1,5 +1,6 @@
 // What services use of the kit, name by name.
 export { backUp, restoreBackup } from './backup/backup.js';
+export { makeFolder } from './backup/make-folder.js';
 export { keptFiles, keptStreams, readManifest, type Manifest } from './backup/manifest.js';
 export type { BlobInfo, BlobStore } from './blobs/blob-store.js';
 export { folderBlobStore } from './blobs/folder-blob-store.js';

@@ -11,6 +11,7 @@ import { folderBlobStore } from '../blobs/folder-blob-store.js';
 import type { Broker } from '../broker/connect.js';
 import { asBacktalkError, defineErrors } from '../errors/backtalk-error.js';
 import { type StreamBounds, streamPlans } from '../topology/streams.js';
+import { makeFolder } from './make-folder.js';
 import {
   apart,
   type keptFiles,
@@ -38,7 +39,7 @@ interface BackUpOptions {
 
 export async function backUp(options: BackUpOptions): Promise<Manifest> {
   const { broker, blobs, folder, files = [], onProgress } = options;
-  await mkdir(folder, { recursive: true });
+  await makeFolder(folder);
   if (existsSync(join(folder, 'manifest.json'))) throw backupErrors.folderTaken({ folder });
   // It may have been there: everything below it is its owner's alone.
   await chmod(folder, 0o700);
