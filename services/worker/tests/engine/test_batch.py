@@ -220,6 +220,7 @@ def test_rows_sent_back_for_lack_of_memory_give_the_same_answers(tiny: LoadedMod
     narrow = {t: ids_and_logprobs(u)[0] for t, u in bench.run(*tickets).items()}
     assert bench.metric("backtalk_engine_preempted_total") > 0
     assert narrow == wide
+    assert bench.metric("vllm:prompt_tokens_total") == sum(len(t.prompt.ids) for t in tickets)
 
 
 def test_a_cancelled_row_leaves_before_the_next_step(tiny: LoadedModel):

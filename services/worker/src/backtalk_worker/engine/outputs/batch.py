@@ -86,6 +86,8 @@ class _Live:
     row: Row
     cache: RowCache
     looked_up: bool = False
+    counted: bool = False
+    """Whether its prompt is in the metrics; a row that was sent back begins again, and is none that came in."""
 
 
 class Batch:
@@ -186,7 +188,9 @@ class Batch:
         if source is not None and length >= REUSE_TOKENS_MIN:
             live.cache.copy_from(source, length)
             row.computed = length
-        self._events.prefix_looked_up(len(row.ids), row.computed)
+        if not live.counted:
+            live.counted = True
+            self._events.prefix_looked_up(len(row.ids), row.computed)
         return True
 
     def _make_room(self) -> None:
