@@ -178,6 +178,22 @@ def test_an_unloaded_adapters_memory_is_freed(tiny: LoadedModel, adapters: list[
     assert bench.batch.kv_tokens == 0
 
 
+def test_what_a_row_computed_is_freed_at_its_end_where_its_adapter_was_unloaded_meanwhile(
+    tiny: LoadedModel, adapters: list[Path]
+):
+    bench = Bench(tiny)
+    unloaded, stays = (bench.adapter(folder) for folder in adapters)
+    for adapter in (unloaded, stays):
+        bench.batch.add(ticket(60, adapter, seed=1))
+    bench.batch.step()
+    bench.batch.forget_adapter(unloaded.serial)
+    bench.finish()
+    kept = bench.batch.kv_tokens
+    assert kept > 0
+    bench.batch.forget_adapter(stays.serial)
+    assert bench.batch.kv_tokens == 0
+
+
 def test_prompt_scores_agree_with_transformers_in_chunks(tiny: LoadedModel, tiny_reference: PreTrainedModel):
     bench = Bench(tiny)
     scored = ticket(50, seed=2, prompt_logprobs=0, max_tokens=1)

@@ -36,9 +36,14 @@ class Ticket:
     """Which of the caller's rows this is."""
 
     @property
+    def serial(self) -> int:
+        """The adapter's; 0 = the base."""
+        return self.adapter.serial if self.adapter else 0
+
+    @property
     def namespace(self) -> Hashable:
         """Keys and values are shared only within one adapter and one salt."""
-        return (self.adapter.serial if self.adapter else 0, self.prompt.salt)
+        return (self.serial, self.prompt.salt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +106,8 @@ class Batch:
         self._waiting: deque[_Live] = deque()
         self._live: list[_Live] = []
         self._prefixes: PrefixMemory[RowCache] = PrefixMemory(limits.prefix_tokens_max)
+        self._unloaded: set[int] = set()
+        """Serials of adapters that take no new rows, while rows run with them."""
 
     @property
     def running(self) -> int:
@@ -136,8 +143,9 @@ class Batch:
         return [(t, Update(None, name_of(t.adapter), error=error, aborted=error is None)) for t in tickets]
 
     def forget_adapter(self, serial: int) -> None:
-        """Frees what is remembered for an adapter that takes no new rows."""
+        """Frees what is remembered for an adapter that takes no new rows; of those that run, nothing will be."""
         self._prefixes.forget(lambda namespace: isinstance(namespace, tuple) and namespace[0] == serial)
+        self._unloaded = {*self._unloaded, serial} & {live.ticket.serial for live in (*self._live, *self._waiting)}
 
     def step(self) -> Updates:
         """Computes one step: every answering row's next token, and a bounded part of the waiting prompts."""
@@ -146,7 +154,7 @@ class Batch:
         self._make_room()
         chosen = [(live, n) for live, n in zip(self._live, counts, strict=False) if n]
         # Rows of one adapter follow each other, so that each adapter is applied once per layer.
-        chosen.sort(key=lambda pair: pair[0].ticket.adapter.serial if pair[0].ticket.adapter else 0)
+        chosen.sort(key=lambda pair: pair[0].ticket.serial)
         return self._compute(chosen)
 
     def _admit(self) -> None:
@@ -251,7 +259,7 @@ class Batch:
         return updates
 
     def _retire(self, live: _Live) -> None:
-        """Takes a row out and remembers what it computed."""
+        """Takes a row out and remembers what it computed, if there may be rows that begin like it."""
         self._live.remove(live)
-        if live.row.computed >= REUSE_TOKENS_MIN:
+        if live.row.computed >= REUSE_TOKENS_MIN and live.ticket.serial not in self._unloaded:
             self._prefixes.put(live.ticket.namespace, live.row.ids[: live.row.computed], live.cache)
