@@ -1,7 +1,9 @@
 """The batching loop against transformers' plain forward pass, on a tiny random model."""
 
+import copy
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from backtalk_worker.engine.outputs.adapters import Adapter, load_adapter
 from backtalk_worker.engine.outputs.batch import REUSE_TOKENS_MIN, Batch, BatchLimits, Ticket, Update
 from backtalk_worker.engine.outputs.network import RaggedNetwork, RowInput, RowOutput
 from backtalk_worker.model.load import LoadedModel
+from tests.engine.conftest import write_adapter
 
 LIMITS = BatchLimits(
     rows_max=8,
@@ -237,6 +240,37 @@ def test_rows_sent_back_for_lack_of_memory_give_the_same_answers(tiny: LoadedMod
     assert bench.metric("backtalk_engine_preempted_total") > 0
     assert narrow == wide
     assert bench.metric("vllm:prompt_tokens_total") == sum(len(t.prompt.ids) for t in tickets)
+
+
+def test_a_row_whose_numbers_are_not_finite_ends_alone_and_leaves_nothing_behind(
+    tiny: LoadedModel, tiny_folder: Path, tmp_path: Path
+):
+    alone = ids_and_logprobs(next(iter(Bench(copy.deepcopy(tiny)).run(ticket(30, seed=3)).values())))
+    bench = Bench(tiny)
+    broken = ticket(30, bench.adapter(write_adapter(tiny_folder, tmp_path / "a", seed=3, size=1e30)), seed=1)
+    beside = ticket(30, seed=3)
+    got = bench.run(broken, beside)
+    assert [update.error and update.error.code for update in got[broken]] == ["logits_not_finite"]
+    assert ids_and_logprobs(got[beside])[0] == alone[0]
+    held = bench.batch.kv_tokens
+    bench.batch.forget_adapter(broken.serial)
+    assert bench.batch.kv_tokens == held > 0
+
+
+def test_a_prompt_of_which_one_score_is_no_number_ends_with_an_error(
+    tiny: LoadedModel, monkeypatch: pytest.MonkeyPatch
+):
+    bench = Bench(tiny)
+    forward = bench.network.forward
+
+    def spoiled(rows: Sequence[RowInput]) -> list[RowOutput]:
+        outputs = [replace(output, logits=output.logits.clone()) for output in forward(rows)]
+        outputs[0].logits[0, 0] = torch.inf
+        return outputs
+
+    monkeypatch.setattr(bench.network, "forward", spoiled)
+    scored = ticket(10, seed=1, prompt_logprobs=0, max_tokens=1)
+    assert [update.error and update.error.code for update in bench.run(scored)[scored]] == ["logits_not_finite"]
 
 
 def test_a_cancelled_row_leaves_before_the_next_step(tiny: LoadedModel):

@@ -14,7 +14,7 @@ from backtalk_worker.engine.outputs.adapters import load_adapter
 from backtalk_worker.engine.outputs.batch import Batch
 from backtalk_worker.engine.outputs.network import RaggedNetwork, RowInput
 from backtalk_worker.model.load import load_model
-from tests.engine.conftest import BASE, CHAT, MESSAGES, Running, run_engine, until
+from tests.engine.conftest import BASE, CHAT, MESSAGES, Running, run_engine, until, write_adapter
 
 CAPTURE = {"return_token_ids": True, "logprobs": True}
 
@@ -262,6 +262,38 @@ def test_a_bad_adapter_request_is_refused(
 
 def test_unloading_what_is_not_loaded_is_a_404(engine: Running):
     assert refused(engine, "/v1/unload_lora_adapter", {"lora_name": "never"})[0] == 404
+
+
+def strictly(text: str) -> Any:
+    """JSON that says nothing which JSON has not."""
+
+    def no_number(name: str) -> None:
+        raise AssertionError(f"{name} is no JSON")
+
+    return json.loads(text, parse_constant=no_number)
+
+
+def test_the_logprob_of_an_id_that_may_not_be_drawn_is_the_least_there_is(engine: Running):
+    body = {"prompt": [5, 6], "max_tokens": 1, "logprobs": 0, "allowed_token_ids": [11], "logprob_token_ids": [11, 12]}
+    answer = strictly(engine.client.post("/v1/completions", json=body).text)
+    assert sorted(answer["choices"][0]["logprobs"]["top_logprobs"][0].values()) == [-9999.0, 0.0]
+
+
+def test_weights_that_give_no_finite_numbers_end_their_answers_with_an_error(
+    engine: Running, tiny_folder: Path, tmp_path: Path
+):
+    folder = write_adapter(tiny_folder, tmp_path / "overflowing", seed=3, size=1e30)
+    engine.client.post("/v1/load_lora_adapter", json={"lora_name": "overflowing", "lora_path": str(folder)})
+    body = {"prompt": [5, 6, 7], "max_tokens": 3, "model": "overflowing"}
+    failures = engine.metric("backtalk_engine_errors_total")
+    for asked in ({}, {"logprobs": 0}, {"logprobs": 0, "temperature": 0}, {"prompt_logprobs": 1}):
+        answer = engine.client.post("/v1/completions", json={**body, **asked})
+        error = strictly(answer.text)["error"]
+        assert (answer.status_code, error["type"]) == (500, "InternalServerError")
+        assert error["message"] == "The weights of `overflowing` give numbers that are not finite."
+    assert frames(engine, "/v1/completions", **body, logprobs=0)[-1]["error"]["code"] == 500
+    assert engine.metric("backtalk_engine_errors_total") - failures == 5
+    assert chat(engine)["model"] == BASE
 
 
 def test_an_answer_in_flight_keeps_the_adapter_that_is_unloaded(engine: Running, adapters: list[Path]):

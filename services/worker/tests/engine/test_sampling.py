@@ -1,5 +1,6 @@
 import math
 
+import pytest
 import torch
 
 from backtalk_worker.engine.domain.request import Sampling
@@ -15,7 +16,22 @@ def drawn(
     banned: tuple[int, ...] = (),
     mode: LogprobsMode = "processed_logprobs",
 ) -> Draw:
-    return draw(LOGITS, [DrawRequest(sampling, uniform, banned)], mode)[0]
+    found = draw(LOGITS, [DrawRequest(sampling, uniform, banned)], mode)[0]
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("mode", ["processed_logprobs", "raw_logprobs"])
+@pytest.mark.parametrize("broken", [math.nan, math.inf])
+def test_nothing_is_drawn_from_logits_that_are_not_finite(mode: LogprobsMode, broken: float):
+    logits = LOGITS.repeat(3, 1)
+    logits[0, 2] = broken
+    logits[1, 2] = -math.inf
+    asked = [DrawRequest(Sampling(max_tokens=1, top_logprobs=4), 0.5)] * 3
+    found = draw(logits, asked, mode)
+    assert found[0] is None
+    assert found[1] is not None
+    assert found[2] == draw(LOGITS, asked[:1], mode)[0]
 
 
 def test_the_uniform_number_picks_by_cumulative_probability():

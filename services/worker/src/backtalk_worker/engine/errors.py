@@ -144,6 +144,13 @@ class LoopFailedError(EngineError):
     words = "The engine's loop encountered an issue. See its log for the root cause."
 
 
+class LogitsNotFiniteError(EngineError):
+    """A row's numbers ran over, or the model's or adapter's weights are damaged; other rows go on."""
+
+    code, status, type = "logits_not_finite", 500, "InternalServerError"
+    words = "The weights of `{}` give numbers that are not finite."
+
+
 class InternalError(EngineError):
     """Anything unforeseen while answering a request."""
 

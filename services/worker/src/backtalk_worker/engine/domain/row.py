@@ -1,5 +1,6 @@
 """The life of one row: its ids, how far they are computed, what its next token means for it."""
 
+import math
 import random
 from dataclasses import dataclass, field
 
@@ -66,6 +67,11 @@ class Row:
         self.prompt_scores.extend([None] * (position + 1 - len(self.prompt_scores)))
         known = len(self.prompt_scores) - 1 - position
         self.prompt_scores.extend(scores[max(0, known) :])
+
+    @property
+    def is_scored_soundly(self) -> bool:
+        """Whether each score of the prompt is a number."""
+        return not any(scores is not None and math.isnan(scores.chosen.logprob) for scores in self.prompt_scores)
 
     def request_draw(self) -> DrawRequest:
         """What to ask of the sampler at the next position; consumes one random number."""

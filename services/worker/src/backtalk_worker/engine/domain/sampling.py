@@ -3,6 +3,7 @@
 The random numbers come from outside, no row's result depends on another row, and the given logits are never changed.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -31,15 +32,17 @@ class Draw:
     scores: PositionScores | None
 
 
-def draw(logits: Tensor, requests: Sequence[DrawRequest], mode: LogprobsMode) -> list[Draw]:
-    """`[rows, vocabulary]` → one Draw per row."""
+def draw(logits: Tensor, requests: Sequence[DrawRequest], mode: LogprobsMode) -> list[Draw | None]:
+    """`[rows, vocabulary]` → one Draw per row, None where the logits make no distribution."""
     shaped = _shape(logits, requests)
     logprobs = torch.log_softmax(shaped, dim=-1)
     ids = _pick(logprobs, requests)
     reported = logprobs if mode == "processed_logprobs" else torch.log_softmax(logits, dim=-1)
     own = _floats(reported.gather(-1, ids[:, None])[:, 0])
+    # One logit that is not a number, or infinite, makes all logprobs of its row none.
+    sound = [not math.isnan(value) for value in _floats(logprobs[:, 0] + reported[:, 0])]
     return [
-        Draw(token, _scores(reported[row], token, own[row], requests[row].sampling))
+        Draw(token, _scores(reported[row], token, own[row], requests[row].sampling)) if sound[row] else None
         for row, token in enumerate(_integers(ids))
     ]
 

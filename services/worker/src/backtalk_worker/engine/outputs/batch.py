@@ -15,7 +15,7 @@ from backtalk_worker.engine.domain.request import LogprobsMode, PositionScores, 
 from backtalk_worker.engine.domain.row import Row
 from backtalk_worker.engine.domain.sampling import draw, score_prompt
 from backtalk_worker.engine.domain.text import TokenBytes
-from backtalk_worker.engine.errors import EngineError
+from backtalk_worker.engine.errors import EngineError, LogitsNotFiniteError
 from backtalk_worker.engine.events import EngineEvents
 from backtalk_worker.engine.outputs.adapters import Adapter
 from backtalk_worker.engine.outputs.network import RaggedNetwork, RowInput, RowOutput
@@ -244,13 +244,21 @@ class Batch:
         return RowInput(ids, row.computed, live.cache, live.ticket.adapter, logits_from)
 
     def _draw(self, ready: list[tuple[_Live, RowOutput]]) -> Updates:
-        """Draws the next token of each complete row; rows that end leave, and their keys are remembered."""
+        """Draws the next token of each complete row; rows that end leave, and their keys are remembered.
+
+        A row whose numbers are not finite leaves with an error, and its keys with it.
+        """
         requests = [live.row.request_draw() for live, _ in ready]
         with torch.inference_mode():
             drawn = draw(torch.stack([output.logits[-1] for _, output in ready]), requests, self._limits.logprobs_mode)
         updates: Updates = []
         for (live, output), picked in zip(ready, drawn, strict=True):
             prompt_scores = live.row.prompt_scores if live.row.answer_length == 0 else None
+            if picked is None or (prompt_scores and not live.row.is_scored_soundly):
+                self._live.remove(live)
+                self._events.finished("error")
+                updates.append((live.ticket, Update(None, output.model, error=LogitsNotFiniteError(output.model))))
+                continue
             token = live.row.accept(picked)
             updates.append((live.ticket, Update(token, output.model, prompt_scores)))
             if token.finish_reason is not None:

@@ -67,7 +67,8 @@ class GenerationLoop:
             while self._take_commands():
                 started = time.perf_counter()
                 updates = batch.step()
-                self._events.stepped(time.perf_counter() - started, len(updates))
+                tokens = sum(update.token is not None for _, update in updates)
+                self._events.stepped(time.perf_counter() - started, tokens)
                 self._events.load(batch.running, batch.waiting, batch.kv_tokens)
                 if updates:
                     self._deliver(updates)
