@@ -11,8 +11,8 @@ import pytest
 
 from backtalk_worker.engine.outputs.batch import Batch, Updates
 from backtalk_worker.engine.outputs.engine import Engine, Generation
-from backtalk_worker.model.load import load_model
-from tests.engine.conftest import CHAT, Running, run_engine, until
+from backtalk_worker.model.load import LoadedModel, load_model
+from tests.engine.conftest import CHAT, Running, run_engine, say, until
 
 
 def test_a_client_that_goes_away_frees_its_rows(engine: Running, steps: threading.Semaphore):
@@ -68,6 +68,43 @@ def test_stopping_ends_answers_with_abort(tiny_folder: Path):
     reader.join(60)
     assert reasons[-1] in ("abort", "length")
     assert not reader.is_alive()
+
+
+ASKED = {
+    "chat": {"messages": CHAT["messages"]},
+    "chat with tools": {"messages": CHAT["messages"], "tools": [{"type": "function", "function": {"name": "f"}}]},
+    "completions": {"prompt": [5, 6, 7]},
+}
+
+
+@pytest.mark.parametrize("end", ["abort", "length"])
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("what", ASKED)
+def test_text_that_might_have_begun_a_stop_text_comes_with_the_end(
+    tiny: LoadedModel, monkeypatch: pytest.MonkeyPatch, end: str, stream: bool, what: str
+):
+    answer = "one two three"
+    say(monkeypatch, tiny, answer)
+    step, left = Batch.step, len(tiny.encode(answer))
+    most = left if end == "length" else 100
+
+    def step_until_written(batch: Batch) -> Updates:
+        nonlocal left
+        updates = step(batch)
+        left -= len(updates)
+        return updates if left else [*updates, *batch.end_all(None)]
+
+    monkeypatch.setattr(Batch, "step", step_until_written)
+    path = "/v1/completions" if what == "completions" else "/v1/chat/completions"
+    with run_engine(tiny) as running:
+        given = running.client.post(
+            path, json={**ASKED[what], "max_tokens": most, "stop": "three four", "stream": stream}
+        )
+    parts = [line[6:] for line in given.text.split("\n\n") if line.startswith("data: {")] if stream else [given.text]
+    choices = [json.loads(part)["choices"][0] for part in parts]
+    told = [choice.get("delta") or choice.get("message") or choice for choice in choices]
+    assert "".join(part.get("content") or part.get("text") or "" for part in told) == answer
+    assert choices[-1]["finish_reason"] == end
 
 
 def test_a_request_that_comes_while_the_loop_fails_gets_its_error_too(

@@ -29,6 +29,7 @@ class RowAnswer:
 
     prompt_ids: Sequence[int]
     tokens: list[Token] = field(default_factory=list[Token])
+    text: str = ""
     characters: int = 0
     """Of all tokens' own characters, special tokens included."""
     prompt_scores: list[PositionScores | None] | None = None
@@ -39,16 +40,13 @@ class RowAnswer:
         """Adds what one step brought."""
         if update.prompt_scores:
             self.prompt_scores = update.prompt_scores
+        self.text += update.text
         if update.aborted:
             self.finish_reason = "abort"
         if update.token is not None:
             self.tokens.append(update.token)
             self.finish_reason = update.token.finish_reason
             self.stop_reason = update.token.stop_reason
-
-    @property
-    def text(self) -> str:
-        return "".join(token.text for token in self.tokens)
 
     @property
     def token_ids(self) -> list[int]:
@@ -96,7 +94,7 @@ class AnswerWriter:
     def frames(self, index: int, update: Update) -> list[Json]:
         """The frames of one update that was taken; the last one of a row says why it is the last."""
         row = self.rows[index]
-        choices = self._frame_choices(index, row, update.token)
+        choices = self._frame_choices(index, row, update)
         frames = [self._outer(self.frame_kind, [choice]) for choice in choices]
         if self._with_running_usage:
             for frame in frames:
@@ -122,7 +120,7 @@ class AnswerWriter:
             "kv_transfer_params": None,
         }
 
-    def _frame_choices(self, index: int, row: RowAnswer, token: Token | None) -> list[Json]:
+    def _frame_choices(self, index: int, row: RowAnswer, update: Update) -> list[Json]:
         """One for each frame."""
         raise NotImplementedError
 

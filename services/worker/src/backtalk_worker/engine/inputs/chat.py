@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from starlette.requests import Request
 
-from backtalk_worker.engine.domain.request import Sampling, Token
+from backtalk_worker.engine.domain.request import Sampling
 from backtalk_worker.engine.domain.text import TokenBytes
 from backtalk_worker.engine.inputs.answer import AnswerWriter, Json, RowAnswer, usage
 from backtalk_worker.engine.inputs.requests import ChatRequest
@@ -44,8 +44,7 @@ class ChatWriter(AnswerWriter):
         super().take(index, update)
         if self._told is not None:
             row = self.rows[index]
-            text = "" if update.token is None else update.token.text
-            self._told[index].take(text, is_last=row.finish_reason is not None)
+            self._told[index].take(update.text, is_last=row.finish_reason is not None)
             if row.finish_reason == "stop" and self._told[index].calls:
                 row.finish_reason = "tool_calls"
 
@@ -63,15 +62,15 @@ class ChatWriter(AnswerWriter):
         frame["prompt_text"] = None
         return frame
 
-    def _frame_choices(self, index: int, row: RowAnswer, token: Token | None) -> list[Json]:
+    def _frame_choices(self, index: int, row: RowAnswer, update: Update) -> list[Json]:
         """The first carries id and logprob, the last one of the answer why it ended."""
         if self._told is not None:
             deltas = self._told[index].deltas(is_last=row.finish_reason is not None)
         else:
-            deltas: list[Json] = [{} if token is None else {"content": token.text}]
+            deltas: list[Json] = [{"content": update.text} if update.token or update.text else {}]
         choices: list[Json] = []
         for at, delta in enumerate(deltas):
-            own = token if at == 0 else None
+            own = update.token if at == 0 else None
             choice: Json = {
                 "index": index,
                 "delta": delta,

@@ -1,7 +1,7 @@
 """Writes text completions in the shapes of vLLM's transcripts."""
 
-from backtalk_worker.engine.domain.request import Token
 from backtalk_worker.engine.inputs.answer import AnswerWriter, Json, RowAnswer
+from backtalk_worker.engine.outputs.batch import Update
 
 
 class CompletionWriter(AnswerWriter):
@@ -10,14 +10,14 @@ class CompletionWriter(AnswerWriter):
     kind = frame_kind = "text_completion"
     id_prefix = "cmpl"
 
-    def _frame_choices(self, index: int, row: RowAnswer, token: Token | None) -> list[Json]:
-        logprobs = None
+    def _frame_choices(self, index: int, row: RowAnswer, update: Update) -> list[Json]:
+        token, logprobs = update.token, None
         if self._with_logprobs and token is not None:
             logprobs = self.scores.completion([token], row.characters)
             row.characters += len(token.token_text)
         choice: Json = {
             "index": index,
-            "text": "" if token is None else token.text,
+            "text": update.text,
             "logprobs": logprobs,
             "finish_reason": row.finish_reason,
             "stop_reason": row.stop_reason,

@@ -58,6 +58,13 @@ class Update:
     error: EngineError | None = None
     aborted: bool = False
     """The engine ended the row early, on purpose."""
+    held_text: str = ""
+    """Of a row that the engine ends: what was held back, since it might have begun a stop text."""
+
+    @property
+    def text(self) -> str:
+        """What it adds to the answer's text."""
+        return self.held_text if self.token is None else self.token.text
 
     @property
     def is_last(self) -> bool:
@@ -136,11 +143,14 @@ class Batch:
 
     def end_all(self, error: EngineError | None) -> Updates:
         """Empties the batch, with a last update for each row: an error, or None where they are aborted on purpose."""
-        tickets = [live.ticket for live in (*self._live, *self._waiting)]
+        ended = [*self._live, *self._waiting]
         self._live.clear()
         self._waiting.clear()
         name_of = self._network.name_of
-        return [(t, Update(None, name_of(t.adapter), error=error, aborted=error is None)) for t in tickets]
+        return [
+            (t, Update(None, name_of(t.adapter), error=error, aborted=error is None, held_text=row.stop.flush()))
+            for t, row in ((live.ticket, live.row) for live in ended)
+        ]
 
     def forget_adapter(self, serial: int) -> None:
         """Frees what is remembered for an adapter that takes no new rows; of those that run, nothing will be."""
