@@ -24,13 +24,10 @@ from backtalk_worker.training.domain.correction import bounded_log_ratio, sequen
 from backtalk_worker.training.domain.frozen_states import score_answers
 from backtalk_worker.training.domain.network import ChunkedNetwork
 from backtalk_worker.training.domain.recipe import Recipe
-from backtalk_worker.training.domain.sampling import sample_answers
+from backtalk_worker.training.domain.sampling import answers_within
 from backtalk_worker.training.domain.step_bound import drawn
 from backtalk_worker.training.domain.teacher import Teacher
-from backtalk_worker.training.domain.token_budget import TokenBudget, micro_batches
-
-GENERATION_FACTOR = 8
-"""A token keeps far less while an answer is made than while it is trained on."""
+from backtalk_worker.training.domain.token_budget import TokenBudget
 
 
 @dataclass(frozen=True)
@@ -53,24 +50,11 @@ class Drawing:
         self, network: ChunkedNetwork, prompts: Mapping[int, Sequence[int]], items: Sequence[BatchItem]
     ) -> dict[int, list[int]]:
         """The network's answer to each prompt at its item's temperature, by index of the item."""
-        if not prompts:
-            return {}
+        given = list(prompts.values())
+        warmth = [items[i].sample.temperature for i in prompts]
         room = self.recipe.max_answer_tokens
-        generator = torch.Generator()
-        places = list(prompts)
-
-        def answered(tokens: int) -> dict[int, list[int]]:
-            generator.manual_seed(self.seed)
-            found: dict[int, list[int]] = {}
-            for group in micro_batches([len(prompts[i]) + room for i in places], GENERATION_FACTOR * tokens):
-                some = [places[at] for at in group]
-                given = [prompts[i] for i in some]
-                warmth = [items[i].sample.temperature for i in some]
-                drawn_now = sample_answers(network, given, warmth, self.end_ids, room, generator, self.tick)
-                found |= zip(some, drawn_now, strict=True)
-            return found
-
-        return self.budget.spend(answered)
+        answers = answers_within(self.budget, network, given, warmth, self.end_ids, room, self.seed, self.tick)
+        return dict(zip(prompts, answers, strict=True))
 
 
 def drawn_items(drawing: Drawing, items: Sequence[BatchItem]) -> list[BatchItem]:

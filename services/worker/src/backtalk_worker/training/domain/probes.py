@@ -8,11 +8,9 @@ Answers are drawn at temperature 1 from a seeded generator, so that the mean gap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import torch
-
 from backtalk_worker.training.domain.frozen_states import score_answers
 from backtalk_worker.training.domain.network import ChunkedNetwork
-from backtalk_worker.training.domain.sampling import sample_answers
+from backtalk_worker.training.domain.sampling import answers_within
 from backtalk_worker.training.domain.token_budget import TokenBudget
 
 ANSWER_TOKENS_MAX = 16
@@ -46,8 +44,7 @@ def answer_probes(
     if not prompts:
         return []
     ones = [1.0] * len(prompts)
-    generator = torch.Generator().manual_seed(seed)
-    answers = sample_answers(network, prompts, ones, end_ids, ANSWER_TOKENS_MAX, generator, tick)
+    answers = answers_within(budget, network, prompts, ones, end_ids, ANSWER_TOKENS_MAX, seed, tick)
 
     def score(after: Sequence[Sequence[int]]) -> list[list[float]]:
         return score_answers(network, after, answers, ones, budget, lambda _number, _count: tick())

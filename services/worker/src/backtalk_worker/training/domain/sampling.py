@@ -7,6 +7,35 @@ import torch
 from torch import Tensor
 
 from backtalk_worker.training.domain.network import ChunkedNetwork
+from backtalk_worker.training.domain.token_budget import TokenBudget, micro_batches
+
+GENERATION_FACTOR = 8
+"""A token keeps far less while an answer is made than while it is trained on."""
+
+
+def answers_within(
+    budget: TokenBudget,
+    network: ChunkedNetwork,
+    prompts: Sequence[Sequence[int]],
+    temperatures: Sequence[float],
+    end_ids: Sequence[int],
+    tokens_max: int,
+    seed: int,
+    tick: Callable[[], None],
+) -> list[list[int]]:
+    """One answer for each prompt, of as many at once as the budget holds; the same for the same weights and seed."""
+    generator = torch.Generator()
+
+    def answered(tokens: int) -> list[list[int]]:
+        generator.manual_seed(seed)
+        found: dict[int, list[int]] = {}
+        for group in micro_batches([len(prompt) + tokens_max for prompt in prompts], GENERATION_FACTOR * tokens):
+            given, warmth = [prompts[i] for i in group], [temperatures[i] for i in group]
+            answers = sample_answers(network, given, warmth, end_ids, tokens_max, generator, tick)
+            found |= zip(group, answers, strict=True)
+        return [found[i] for i in range(len(prompts))]
+
+    return budget.spend(answered)
 
 
 @torch.no_grad()
