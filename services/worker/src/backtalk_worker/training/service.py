@@ -68,16 +68,22 @@ def _make_room(config: TrainingWorkerConfig) -> None:
 
 
 def _loaded(config: TrainingWorkerConfig, group: ProcessGroup | None) -> BaseModel:
-    """The base model on the device of this process, whole or its shard, and the teacher's where it is another."""
+    """The base model on the device of this process, whole or its shard, and the teacher's where it is another.
+
+    None takes calls or orders before all have theirs.
+    """
     sharing = ALONE if group is None or config.sharding == "off" else group
     layout = Layout(packs=config.packing == "on", sharing=sharing, at_once=config.at_once)
-    device = own_device(config.device)
-    numbers = device, config.dtype, layout, config.quantization
-    base = load_base_model(config.model_dir, config.base_model, *numbers)
-    if config.teacher_model_dir is None:
-        return base
-    folder = config.teacher_model_dir
-    return with_teacher(base, load_base_model(folder, folder.name, *numbers))
+    numbers = own_device(config.device), config.dtype, layout, config.quantization
+
+    def load() -> BaseModel:
+        base = load_base_model(config.model_dir, config.base_model, *numbers)
+        if config.teacher_model_dir is None:
+            return base
+        folder = config.teacher_model_dir
+        return with_teacher(base, load_base_model(folder, folder.name, *numbers))
+
+    return (group or ALONE).apart(load)
 
 
 def _backend(config: TrainingWorkerConfig, group: ProcessGroup | None, blobs: BlobCache) -> Backend:

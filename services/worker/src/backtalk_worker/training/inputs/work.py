@@ -18,7 +18,7 @@ from backtalk_worker.training.domain.drawn_answers import Drawing, drawn_items
 from backtalk_worker.training.domain.frozen_states import score_answers
 from backtalk_worker.training.domain.group import ALONE, Group
 from backtalk_worker.training.domain.hint_choice import with_chosen_hints
-from backtalk_worker.training.domain.network import network_of
+from backtalk_worker.training.domain.network import ChunkedNetwork, network_of
 from backtalk_worker.training.domain.optimizer import make_optimizer, optimizer_state, state_mismatch
 from backtalk_worker.training.domain.probes import ProbeAnswer, answer_probes
 from backtalk_worker.training.domain.step import Progress, take_step
@@ -44,11 +44,12 @@ def train(
     shape = AdapterShape(order.recipe.lora_rank, order.recipe.lora_alpha, base.target_modules)
     loaded = base.loaded
     items = prepare_batch(order.samples, order.recipe, loaded.context_length, loaded.vocabulary_size)
-    with adapted(base.network, shape, order.seed, base.layout) as policy:
+    with ExitStack() as stack:
 
-        def load() -> tuple[AdamW, bool, Teacher]:
+        def load() -> tuple[AdaptedNetwork, AdamW, bool, Teacher]:
             progress("load", 0, 0, 0.0)
-            return *_restored(policy, shape, order, files), _teacher(policy, order, base, files)
+            policy = stack.enter_context(adapted(base.network, shape, order.seed, base.layout))
+            return policy, *_restored(policy, shape, order, files), _teacher(policy, order, base, files)
 
         def probe() -> list[ProbeAnswer]:
             return answer_probes(
@@ -71,7 +72,7 @@ def train(
             taught = with_chosen_hints(teacher, items, recipe.top_k, context, budget, tick)
             return drawn_items(Drawing(teacher, recipe, context, loaded.end_ids, order.seed, budget, tick), taught)
 
-        optimizer, was_restored, teacher = group.apart(load)
+        policy, optimizer, was_restored, teacher = group.apart(load)
         # Processes that hold the base alone may round otherwise: what rank 0 has is what all train on.
         answered = group.gather(group.apart(answer))[0]
         outcome = take_step(teacher, optimizer, answered, order.recipe, order.seed, progress, group)
@@ -145,12 +146,16 @@ def score(
 ) -> training_pb2.ScoreResponse:
     """Logprobs of the given ids under the given adapter, or under the base."""
     with ExitStack() as stack:
-        network = network_of(base.network, base.layout)
-        if order.adapter:
+
+        def load() -> ChunkedNetwork:
+            if not order.adapter:
+                return network_of(base.network, base.layout)
             shape, tensors = files.read_adapter(order.adapter)
             policy = stack.enter_context(adapted(base.network, shape, 0, base.layout))
             _set_tensors(policy, tensors)
-            network = policy.network
+            return policy.network
+
+        network = base.layout.sharing.apart(load)
         budget = TokenBudget(SCORE_TOKENS)
         rows = score_answers(network, order.prompts, order.answers, order.temperatures, budget, lambda _i, _n: tick())
     return training_pb2.ScoreResponse(results=[training_pb2.ScoreResult(logprobs=row) for row in rows])
