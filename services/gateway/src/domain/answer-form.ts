@@ -2,18 +2,21 @@
 //
 // In: a request, and its turn. Out: what an engine's answer becomes for that client, in one piece or frame by frame: of the
 // chat API, or of the Responses API. Pure.
-import type { EngineFrame, RawObject, TokenUsage } from '@backtalk/dialects';
-import type { JsonObject } from '@backtalk/kit';
+import type { Capture, EngineFrame, RawObject } from '@backtalk/dialects';
+import type { BacktalkError, JsonObject } from '@backtalk/kit';
 import type { ChatRequest } from './chat-request.js';
-import { chunkForClient, forClient, sseDone } from './frame.js';
+import { chunkForClient, forClient, sseDone, sseEvent } from './frame.js';
+import { openAiError } from './openai-error.js';
 import { ResponseEvents, wholeResponse } from './responses-answer.js';
 
 export interface AnswerForm {
-  whole(raw: RawObject, usage: TokenUsage | undefined): JsonObject;
+  whole(raw: RawObject, capture: Capture): JsonObject;
   /** Text of the stream. */
   frame(frame: EngineFrame): string;
   /** What comes after the last frame of an answer that did not break off. */
   end(): string;
+  /** What comes after the last frame of one that did. */
+  broken(error: BacktalkError): string;
 }
 
 export function answerForm(request: ChatRequest, turn: string): AnswerForm {
@@ -24,14 +27,16 @@ export function answerForm(request: ChatRequest, turn: string): AnswerForm {
       whole: (raw) => forClient(raw, view),
       frame: (frame) => chunkForClient(frame, view),
       end: () => sseDone,
+      broken: (error) => sseEvent(JSON.stringify(openAiError(error).body)),
     };
   }
   const { model, wantsLogprobs } = request;
   const view = { turn, model, wantsLogprobs, repeated };
   const events = new ResponseEvents(view);
   return {
-    whole: (raw, usage) => wholeResponse(raw, view, usage),
+    whole: (raw, capture) => wholeResponse(raw, capture, view),
     frame: (frame) => events.frame(frame),
     end: () => events.end(),
+    broken: (error) => events.broken(openAiError(error).body.error),
   };
 }

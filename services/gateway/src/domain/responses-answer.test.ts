@@ -1,4 +1,4 @@
-import type { EngineFrame } from '@backtalk/dialects';
+import { CaptureAccumulator, type Capture, type EngineFrame } from '@backtalk/dialects';
 import { describe, expect, it } from 'vitest';
 import { ResponseEvents, wholeResponse, type ResponseView } from './responses-answer.js';
 
@@ -41,36 +41,30 @@ function streamed(frames: readonly Partial<EngineFrame>[]): Event[] {
   return eventsOf(frames.map((given) => events.frame(frame(given))).join('') + events.end());
 }
 
-const answer = {
-  created,
-  choices: [
-    {
-      finish_reason: 'tool_calls',
-      message: {
-        content: 'I look.',
-        reasoning: 'Rome, then.',
-        tool_calls: [
-          { id: 'call_0', type: 'function', function: { name: 'rain', arguments: '{"place":"Rome"}' } },
-          { id: 'call_1', type: 'function', function: { name: 'tide', arguments: '{}' } },
-        ],
-      },
-    },
-  ],
-};
+function captureOf(frames: readonly Partial<EngineFrame>[]): Capture {
+  const accumulator = new CaptureAccumulator();
+  for (const given of frames) accumulator.add(frame(given));
+  return accumulator.capture();
+}
+
+const whole = (frames: readonly Partial<EngineFrame>[], raw: object = {}, asked = view) =>
+  wholeResponse({ created, ...raw }, captureOf(frames), asked);
+
 const frames: readonly Partial<EngineFrame>[] = [
   { reasoning: 'Rome, ' },
   { reasoning: 'then.' },
   { content: 'I ' },
   { content: 'look.' },
   { toolCallDeltas: [callDelta(0, '{"place"', 'rain')] },
-  { toolCallDeltas: [callDelta(0, ':"Rome"}'), callDelta(1, '{}', 'tide')] },
+  { toolCallDeltas: [callDelta(1, '{', 'tide')] },
+  { toolCallDeltas: [callDelta(0, ':"Rome"}'), callDelta(1, '}')] },
   { finishReason: 'tool_calls' },
   { choice: -1, usage },
 ];
 
 describe('a response', () => {
   it('has an item for the thought, the words and each call, and token counts', () => {
-    expect(wholeResponse(answer, view, usage)).toMatchObject({
+    expect(whole(frames)).toMatchObject({
       id: 'turn_abc',
       object: 'response',
       created_at: created,
@@ -87,7 +81,7 @@ describe('a response', () => {
   });
 
   it('is the same whole and streamed', () => {
-    expect(streamed(frames).at(-1)?.response).toEqual(wholeResponse(answer, view, usage));
+    expect(streamed(frames).at(-1)?.response).toEqual(whole(frames));
   });
 
   it('comes as events that are numbered, and open and close each item in its place', () => {
@@ -100,45 +94,58 @@ describe('a response', () => {
       ...['reasoning_text.done', 'content_part.done', 'output_item.done'],
       ...['output_item.added', 'content_part.added', 'output_text.delta', 'output_text.delta'],
       ...['output_text.done', 'content_part.done', 'output_item.done'],
-      ...['output_item.added', 'function_call_arguments.delta', 'function_call_arguments.delta'],
-      ...['function_call_arguments.done', 'output_item.done'],
-      ...['output_item.added', 'function_call_arguments.delta', 'function_call_arguments.done', 'output_item.done'],
+      ...['output_item.added', 'function_call_arguments.delta', 'output_item.added', 'function_call_arguments.delta'],
+      ...['function_call_arguments.delta', 'function_call_arguments.delta'],
+      ...['function_call_arguments.done', 'output_item.done', 'function_call_arguments.done', 'output_item.done'],
       'completed',
     ]);
   });
 
   it.each([
-    ['length', 'incomplete', { reason: 'max_output_tokens' }],
-    ['content_filter', 'incomplete', { reason: 'content_filter' }],
-    ['stop', 'completed', null],
-  ])('of an answer that ended by %s is %s', (finishReason, status, incomplete) => {
-    const whole = { created, choices: [{ finish_reason: finishReason, message: { content: 'I' } }] };
-    expect(wholeResponse(whole, view, usage)).toMatchObject({ status, incomplete_details: incomplete });
-    const last = streamed([{ content: 'I' }, { finishReason }, { choice: -1, usage }]).at(-1);
-    expect(last).toMatchObject({ type: `response.${status}`, response: wholeResponse(whole, view, usage) });
+    ['length', 'incomplete', { reason: 'max_output_tokens' }, null],
+    ['content_filter', 'incomplete', { reason: 'content_filter' }, null],
+    ['abort', 'failed', null, { code: 'server_error' }],
+    ['stop', 'completed', null, null],
+  ])('of an answer that ended by %s is %s', (finishReason, status, incomplete, error) => {
+    const answer = [{ toolCallDeltas: [callDelta(0, '{"a":', 'rain')] }, { finishReason }, { choice: -1, usage }];
+    const itemStatus = status === 'completed' ? 'completed' : 'incomplete';
+    expect(whole(answer)).toMatchObject({ status, incomplete_details: incomplete, output: [{ status: itemStatus }] });
+    expect(whole(answer)['error']).toEqual(error === null ? null : expect.objectContaining(error));
+    expect(streamed(answer).at(-1)).toMatchObject({ type: `response.${status}`, response: whole(answer) });
+  });
+
+  it('has no message of the space around calls', () => {
+    const call = { toolCallDeltas: [callDelta(0, '{}', 'tide')] };
+    const answer = [{ content: 'I look.' }, call, { content: '\n' }, { finishReason: 'tool_calls' }];
+    expect(streamed(answer).at(-1)?.response?.output).toMatchObject([{ type: 'message' }, { type: 'function_call' }]);
   });
 
   it('of an answer that says nothing has a message without words', () => {
-    const whole = wholeResponse(
-      { created, choices: [{ finish_reason: 'stop', message: { content: null } }] },
-      view,
-      usage,
-    );
-    expect(whole['output']).toMatchObject([{ type: 'message', content: [{ text: '' }] }]);
-    expect(streamed([{ finishReason: 'stop' }, { choice: -1, usage }]).at(-1)?.response).toEqual(whole);
+    const answer = [{ finishReason: 'stop' }, { choice: -1, usage }];
+    expect(whole(answer)['output']).toMatchObject([{ type: 'message', content: [{ text: '' }] }]);
+    expect(streamed(answer).at(-1)?.response).toEqual(whole(answer));
   });
 
-  it('has log-probabilities where they were asked for', () => {
+  it('has log-probabilities where they were asked for: whole, or with each piece and never again', () => {
     const content = [{ token: 'I', logprob: -0.5, bytes: [73], top_logprobs: [] }];
     const asked = { ...view, wantsLogprobs: true };
-    const whole = { created, choices: [{ finish_reason: 'stop', message: { content: 'I' }, logprobs: { content } }] };
-    expect(wholeResponse(whole, asked, usage)['output']).toMatchObject([{ content: [{ logprobs: content }] }]);
+    const raw = { choices: [{ logprobs: { content } }] };
+    const answer = [{ content: 'I' }, { finishReason: 'stop' }];
+    expect(whole(answer, raw, asked)['output']).toMatchObject([{ content: [{ logprobs: content }] }]);
+    expect(whole(answer, raw)['output']).toMatchObject([{ content: [{ logprobs: [] }] }]);
     const events = new ResponseEvents(asked);
-    const piece = events.frame({ raw: { created, choices: [{ logprobs: { content } }] }, choice: 0, content: 'I' });
-    expect(eventsOf(piece + events.end()).filter(({ type }) => type.startsWith('response.output_text'))).toMatchObject([
-      { logprobs: content },
-      { logprobs: content },
+    const piece = events.frame({ raw: { created, ...raw }, choice: 0, content: 'I' });
+    expect(eventsOf(piece).at(-1)).toMatchObject({ type: 'response.output_text.delta', logprobs: content });
+    expect(events.end()).not.toContain('top_logprobs');
+  });
+
+  it('that broke off says so in events of its own', () => {
+    const events = new ResponseEvents(view);
+    const begun = events.frame(frame({ content: 'I' }));
+    const error = { type: 'server_error', code: 'engine_failed', message: 'It failed.', param: null };
+    expect(eventsOf(begun + events.broken(error)).slice(-2)).toMatchObject([
+      { type: 'response.failed', response: { status: 'failed', error: { message: 'It failed.' } } },
+      { type: 'error', code: 'engine_failed', message: 'It failed.', error },
     ]);
-    expect(wholeResponse(whole, view, usage)['output']).toMatchObject([{ content: [{ logprobs: [] }] }]);
   });
 });

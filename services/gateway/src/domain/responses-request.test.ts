@@ -49,7 +49,13 @@ describe('readResponses', () => {
       [{ role: 'user', content: 'Rain?' }, thought, said('I look.'), call],
       [
         { role: 'user', content: 'Rain?' },
-        { role: 'assistant', content: 'I look.', reasoning: 'Rome, then.', tool_calls: [called] },
+        {
+          role: 'assistant',
+          content: 'I look.',
+          reasoning: 'Rome, then.',
+          reasoning_content: 'Rome, then.',
+          tool_calls: [called],
+        },
       ],
     ],
     [
@@ -58,6 +64,24 @@ describe('readResponses', () => {
       [
         { role: 'assistant', content: null, tool_calls: [called, { ...called, id: 'call_2' }] },
         { role: 'tool', tool_call_id: 'call_1', content: 'none' },
+      ],
+    ],
+    [
+      'words after a call whose result has not come are of the same answer',
+      [said('I look.'), call, said(' A moment.')],
+      [{ role: 'assistant', content: 'I look. A moment.', tool_calls: [called] }],
+    ],
+    [
+      'what a model is told before all else is one message',
+      [
+        { role: 'developer', content: 'Be kind.' },
+        { role: 'user', content: 'Hi' },
+        { role: 'developer', content: 'Now.' },
+      ],
+      [
+        { role: 'system', content: 'Be kind.' },
+        { role: 'user', content: 'Hi' },
+        { role: 'developer', content: 'Now.' },
       ],
     ],
     [
@@ -81,7 +105,16 @@ describe('readResponses', () => {
     const parameters = { type: 'object' };
     const { chat, repeated } = read({
       instructions: 'Be short.',
-      tools: [{ type: 'function', name: 'rain', description: 'Whether it rains.', parameters, strict: true }],
+      input: [
+        { role: 'developer', content: 'And kind.' },
+        { role: 'user', content: 'Hello' },
+      ],
+      tools: [
+        { type: 'function', name: 'rain', description: 'Whether it rains.', parameters, strict: true },
+        { type: 'web_search', external_web_access: false },
+      ],
+      reasoning: { effort: 'low', summary: 'auto' },
+      client_metadata: { installation: '7' },
       tool_choice: { type: 'function', name: 'rain' },
       text: { format: { type: 'json_schema', name: 'sky', schema: parameters }, verbosity: 'low' },
       max_output_tokens: 40,
@@ -98,12 +131,12 @@ describe('readResponses', () => {
     expect(chat).toEqual({
       model: 'backtalk',
       messages: [
-        { role: 'system', content: 'Be short.' },
+        { role: 'system', content: 'Be short.\n\nAnd kind.' },
         { role: 'user', content: 'Hello' },
       ],
-      tools: [
-        { type: 'function', function: { name: 'rain', description: 'Whether it rains.', parameters, strict: true } },
-      ],
+      tools: [{ type: 'function', function: { name: 'rain', description: 'Whether it rains.', parameters } }],
+      reasoning: { effort: 'low', summary: 'auto' },
+      reasoning_effort: 'low',
       tool_choice: { type: 'function', function: { name: 'rain' } },
       response_format: { type: 'json_schema', json_schema: { name: 'sky', schema: parameters } },
       max_completion_tokens: 40,
@@ -127,6 +160,14 @@ describe('readResponses', () => {
   it.each([
     [{ input: undefined }, 'missing_required_parameter', 'input'],
     [{ input: 7 }, 'invalid_value', 'input'],
+    [{ input: [] }, 'invalid_value', 'input'],
+    [
+      { input: [{ role: 'user', content: [{ type: 'input_text' }] }] },
+      'missing_required_parameter',
+      'input[0].content[0].text',
+    ],
+    [{ text: { format: { type: 'grammar' } } }, 'invalid_value', 'text.format.type'],
+    [{ messages: [{ role: 'user', content: 'Hi' }] }, 'unsupported_parameter', 'messages'],
     [{ input: [{ role: 'tool', content: 'x' }] }, 'invalid_value', 'input[0].role'],
     [{ input: [{ role: 'user', content: 7 }] }, 'invalid_value', 'input[0].content'],
     [{ input: [{ type: 'item_reference', id: 'msg_1' }] }, 'unsupported_parameter', 'input[0].type'],
@@ -148,7 +189,7 @@ describe('readResponses', () => {
     [{ background: true }, 'unsupported_parameter', 'background'],
     [{ truncation: 'auto' }, 'unsupported_parameter', 'truncation'],
     [{ prompt: { id: 'pmpt_1' } }, 'unsupported_parameter', 'prompt'],
-    [{ input: Array.from({ length: 101 }, () => call) }, 'invalid_value', 'input'],
+    [{ input: Array.from({ length: 100 }, () => call) }, 'invalid_value', 'input'],
   ])('refuses by its name what is not had here, or not understood (%#)', (body, code, param) => {
     const refusal: unknown = expect.objectContaining({ param });
     expect(() => read(body)).toThrow(expect.objectContaining({ code, detail: refusal }));

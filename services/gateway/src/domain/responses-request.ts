@@ -3,7 +3,8 @@
 // In: a body of POST /v1/responses. Out: the body of the chat request that asks for the same, and what its answer repeats of
 // it; or a refusal that names the parameter. Items of one answer (a thought, a message, calls) become one message again, so
 // that the answer is known when it comes back. Nothing is kept for clients: what points to an earlier answer by its id is
-// refused, and so are tools that OpenAI's service runs itself. Pure.
+// refused. Tools that OpenAI's service runs itself are left out where an agent offers them beside its own, and refused where
+// nothing else is offered. Pure.
 import { isJsonObject, type JsonObject } from '@backtalk/kit/pure';
 import { z } from 'zod';
 import { gatewayErrors } from '../errors.js';
@@ -26,6 +27,7 @@ export interface ReadResponses {
 
 const roles: ReadonlySet<unknown> = new Set(['user', 'assistant', 'system', 'developer']);
 const noWords = 'it must be a string';
+const wordsKinds: ReadonlySet<unknown> = new Set(['input_text', 'output_text', 'text']);
 
 type Refuse = (path: PropertyKey[], why: string, isUnsupported?: boolean) => void;
 
@@ -49,6 +51,9 @@ const item = z.custom<JsonObject>(isJsonObject, 'it must be an object').superRef
       break;
     case 'reasoning':
       break;
+    case 'item_reference':
+      refuse(['type'], 'answers are not kept for clients: send the items themselves (store: false)', true);
+      break;
     default:
       refuse(['type'], 'items of this kind are not taken here', true);
   }
@@ -59,6 +64,7 @@ function refuseContent(content: unknown, key: string, refuse: Refuse): void {
   if (!Array.isArray(content)) return refuse([key], 'it must be a string or a list of parts');
   for (const [index, part] of content.entries()) {
     if (!isJsonObject(part)) refuse([key, index], 'it must be an object');
+    else if (wordsKinds.has(part['type']) && typeof part['text'] !== 'string') refuse([key, index, 'text'], noWords);
     else {
       const flaw = flawOfPart(part);
       if (flaw !== undefined) refuse([key, index, flaw.key], flaw.why, true);
@@ -67,10 +73,20 @@ function refuseContent(content: unknown, key: string, refuse: Refuse): void {
 }
 
 const tool = z.custom<JsonObject>(isJsonObject, 'it must be an object').superRefine((given, context) => {
-  const why = 'it must be function: tools that a service runs itself are not had here';
-  if (given['type'] !== 'function') context.addIssue({ code: 'custom', path: ['type'], ...unsupported(why) });
-  else if (typeof given['name'] !== 'string') context.addIssue({ code: 'custom', path: ['name'], message: noWords });
+  const refuse = (key: string) => context.addIssue({ code: 'custom', path: [key], message: noWords });
+  if (typeof given['type'] !== 'string') refuse('type');
+  else if (isFunction(given) && typeof given['name'] !== 'string') refuse('name');
 });
+
+const toolList = z.array(tool, 'it must be a list').superRefine((given, context) => {
+  if (given.length === 0 || given.some(isFunction)) return;
+  const why = 'it must be function: tools that a service runs itself are not had here';
+  context.addIssue({ code: 'custom', path: [0, 'type'], ...unsupported(why) });
+});
+
+function isFunction({ type }: JsonObject): boolean {
+  return type === 'function';
+}
 
 const toolChoice = z.custom<unknown>((given) => given === undefined || isChoice(given), {
   ...unsupported('it must be auto, none, required, or a function by its name'),
@@ -82,10 +98,12 @@ function isChoice(given: unknown): boolean {
   return isJsonObject(given) && given['type'] === 'function' && typeof given['name'] === 'string';
 }
 
-const text = z.object(
-  { format: z.custom<JsonObject>(isJsonObject, 'it must be an object').nullish() },
+const format = z.looseObject(
+  { type: z.literal(['text', 'json_object', 'json_schema'], 'it must be text, json_object or json_schema') },
   'it must be an object',
 );
+const text = z.object({ format: format.nullish() }, 'it must be an object');
+const reasoning = z.looseObject({ effort: z.string(noWords).nullish() }, 'it must be an object');
 
 /** Only what says that it is wanted speaks against a request: null, false and the default value are no wish. */
 function notHere(why: string, ...idle: readonly unknown[]) {
@@ -94,11 +112,15 @@ function notHere(why: string, ...idle: readonly unknown[]) {
 
 const schema = z.object({
   model: z.string(noWords),
-  input: z.union([z.string(), z.array(item)], 'it must be a string or a list of items'),
+  input: z.union(
+    [z.string(), z.array(item).min(1, 'it must hold at least one item')],
+    'it must be a string or a list of items',
+  ),
   instructions: z.string(noWords).nullish(),
-  tools: z.array(tool, 'it must be a list').nullish(),
+  tools: toolList.nullish(),
   tool_choice: toolChoice.optional(),
   text: text.nullish(),
+  reasoning: reasoning.nullish(),
   max_output_tokens: z
     .number('it must be a number')
     .int('it must be an integer')
@@ -113,22 +135,26 @@ const schema = z.object({
   prompt: notHere('prompts are not kept here: send the words themselves').optional(),
   background: notHere('an answer is given at once, or as a stream').optional(),
   truncation: notHere('nothing is left out of an input here: send what fits', 'disabled').optional(),
+  messages: notHere('it is called input here').optional(),
 });
 
 type Read = z.infer<typeof schema>;
 
-const sameInChat: ReadonlySet<string> = new Set(['model', 'stream', 'parallel_tool_calls', 'metadata']);
+const sameInChat: ReadonlySet<string> = new Set(['model', 'stream', 'parallel_tool_calls', 'metadata', 'reasoning']);
 /** Said in another way in the chat request, or of no use to an engine of one's own. */
 const readHere: ReadonlySet<string> = new Set([
   ...Object.keys(schema.shape).filter((key) => !sameInChat.has(key)),
   'stream_options',
   'max_tool_calls',
+  // Of Codex: which of its installations asks.
+  'client_metadata',
 ]);
 
 export function readResponses(body: unknown, messagesMax: number): ReadResponses {
   const input = isJsonObject(body) ? body['input'] : undefined;
-  if (Array.isArray(input) && input.length > messagesMax)
-    throw gatewayErrors.invalidParameter({ param: 'input', why: `it may hold at most ${messagesMax} items` });
+  // The instructions are one message more.
+  if (Array.isArray(input) && input.length >= messagesMax)
+    throw gatewayErrors.invalidParameter({ param: 'input', why: `it must hold fewer than ${messagesMax} items` });
   const { value, fields } = readAs(schema, body);
   const others = Object.fromEntries(Object.entries(fields).filter(([key]) => !readHere.has(key)));
   const { temperature, top_p: topP } = others;
@@ -144,19 +170,17 @@ export function readResponses(body: unknown, messagesMax: number): ReadResponses
   };
 }
 
-function askedBy({
-  tools,
-  tool_choice: choice,
-  text: words,
-  max_output_tokens: tokens,
-  include,
-  stream,
-}: Read): JsonObject {
-  const format = formatOf(words?.format ?? {});
+function askedBy(asked: Read): JsonObject {
+  const { tool_choice: choice, max_output_tokens: tokens, include, stream } = asked;
+  const effort = asked.reasoning?.effort ?? 'none';
+  const offered = (asked.tools ?? []).filter(isFunction);
+  const wanted = formatOf(asked.text?.format ?? {});
   return {
-    ...((tools ?? []).length === 0 ? {} : { tools: tools?.map(chatTool) }),
+    ...(offered.length === 0 ? {} : { tools: offered.map(chatTool) }),
+    // `none` is the template's switch.
+    ...(effort === 'none' ? {} : { reasoning_effort: effort }),
     ...(choice == null ? {} : { tool_choice: isJsonObject(choice) ? chatTool(choice) : choice }),
-    ...(format === undefined ? {} : { response_format: format }),
+    ...(wanted === undefined ? {} : { response_format: wanted }),
     ...(tokens == null ? {} : { max_completion_tokens: tokens }),
     ...(include?.includes('message.output_text.logprobs') === true ? { logprobs: true } : {}),
     // The last event of a stream has the token counts.
@@ -164,8 +188,9 @@ function askedBy({
   };
 }
 
-function chatTool({ type, ...described }: JsonObject): JsonObject {
-  return { type, function: described };
+/** Not told that calls are to follow the schema strictly: clients send that unasked, and it would have a grammar write them. */
+function chatTool({ type, strict: _strict, ...described }: JsonObject): JsonObject {
+  return { type, function: Object.fromEntries(Object.entries(described).filter(([, value]) => value !== null)) };
 }
 
 function formatOf({ type, ...described }: JsonObject): JsonObject | undefined {
@@ -173,9 +198,18 @@ function formatOf({ type, ...described }: JsonObject): JsonObject | undefined {
   return type === 'json_schema' ? { type, json_schema: described } : { type };
 }
 
+/** What a model is told to be is one message, whatever it came in: templates take the first one alone, or refuse a second. */
 function messagesOf({ input, instructions }: Read): JsonObject[] {
-  const said = typeof input === 'string' ? [{ role: 'user', content: input }] : messagesIn(input);
-  return instructions == null || instructions === '' ? said : [{ role: 'system', content: instructions }, ...said];
+  const said: JsonObject[] = typeof input === 'string' ? [{ role: 'user', content: input }] : messagesIn(input);
+  const told = said.findIndex(({ role, content }) => !isSystem(role) || typeof content !== 'string');
+  const leading = said.slice(0, told === -1 ? said.length : told).map(({ content }) => content);
+  const all = [instructions ?? '', ...leading].filter((words) => words !== '');
+  const others = said.slice(leading.length);
+  return all.length === 0 ? others : [{ role: 'system', content: all.join('\n\n') }, ...others];
+}
+
+function isSystem(role: unknown): boolean {
+  return role === 'system' || role === 'developer';
 }
 
 /** One answer, as its items come. */
@@ -191,11 +225,22 @@ class Answer {
       this.calls.push({ id, type: 'function', function: { name, arguments: written } });
       return true;
     }
-    if (this.content !== null || this.calls.length > 0) return false;
     if (given['type'] === 'reasoning') {
-      if (this.thought !== '') return false;
+      if (this.thought !== '' || this.isSaid) return false;
       this.thought = thoughtIn(given);
-    } else this.content = chatContent(given['content']);
+      return true;
+    }
+    const content = chatContent(given['content']);
+    // What is said after a call whose result has not come yet is of the same answer.
+    if (this.calls.length > 0) return this.goOn(content);
+    if (this.content !== null) return false;
+    this.content = content;
+    return true;
+  }
+
+  private goOn(content: unknown): boolean {
+    if (typeof content !== 'string' || !(this.content === null || typeof this.content === 'string')) return false;
+    this.content = (this.content ?? '') + content;
     return true;
   }
 
@@ -204,7 +249,8 @@ class Answer {
     return {
       role: 'assistant',
       content,
-      ...(thought === '' ? {} : { reasoning: thought }),
+      // By both names that templates of open models know.
+      ...(thought === '' ? {} : { reasoning: thought, reasoning_content: thought }),
       ...(calls.length === 0 ? {} : { tool_calls: calls }),
     };
   }

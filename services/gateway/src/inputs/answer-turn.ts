@@ -72,7 +72,7 @@ export async function answerTurn(parts: Parts, exchange: Exchange): Promise<void
       const { turn, engine, result, leave, record } = begun;
       leave();
       await record.complete(turn, { capture: result.capture, ending: signal.aborted ? 'aborted' : 'complete', engine });
-      const body = answerForm(request, turn.id).whole(result.raw, result.capture.usage);
+      const body = answerForm(request, turn.id).whole(result.raw, result.capture);
       sendJson(response, 200, body, { ...headers, ...headersOf(turn) });
     }
     parts.serving.deadly.answered(promptOf(request));
@@ -132,7 +132,10 @@ async function relay(
     if (isBacktalkError(thrown, 'reader_too_slow')) parts.events.readerCut(turn.id);
     if (isEngineError(thrown, 'engine_stream_broken')) parts.turns.background.add(noteDeath(parts, exchange, engine));
     record.breakOff(turn, { engine, capture: accumulator.capture() }, thrown);
-    throw signal.aborted ? thrown : gatewayErrors.engineBroke({}, asBacktalkError(thrown));
+    if (signal.aborted) throw thrown;
+    const broken = gatewayErrors.engineBroke({}, asBacktalkError(thrown));
+    response.end(form.broken(broken));
+    throw broken;
   } finally {
     leave();
   }

@@ -98,5 +98,14 @@ it('a stream that breaks off ends in an error that the SDK throws, and in no res
   };
   await expect(broken()).rejects.toMatchObject({ code: 'engine_failed' });
   expect(seen).toContain('response.output_text.delta');
+  expect(seen.at(-1)).toBe('response.failed');
   expect(seen).not.toContain('response.completed');
+});
+
+it('an answer that the engine ended itself is a response that failed', async () => {
+  conversing.leased.engine.settings.faults = { abortAfterTokens: 3 };
+  const stream = await client.responses.create({ model, input: 'And then?', stream: true });
+  let last = '';
+  for await (const { type } of stream) last = type;
+  expect(last).toBe('response.failed');
 });

@@ -11,7 +11,8 @@ export async function makeFolder(folder: string): Promise<void> {
     // Nothing is missing above it.
     if (code !== 'ENOENT' || (await isThere(dirname(folder)))) throw error;
     await makeFolder(dirname(folder));
-    await mkdir(folder);
+    // Another may have made it meanwhile.
+    await makeFolder(folder);
   }
 }
 

@@ -26,6 +26,10 @@ describe('a wording', () => {
     expect(words.some((word) => wording.endsWith(word))).toBe(true);
   });
 
+  it('a word that is longer than words are is cut, and takes nothing before it along', () => {
+    expect(asWording(`say ${'b'.repeat(400)}`)).toBe(`say ${'b'.repeat(wordingCharsMax - 4)}`);
+  });
+
   it('a long wording is not cut in the middle of a character', () => {
     expect(asWording(`a${'😀'.repeat(200)}`)).toBe(`a${'😀'.repeat(99)}`);
   });

@@ -43,6 +43,10 @@ export function wholeWords(line: string, charsMax: number): string {
   const space = line.slice(0, charsMax).lastIndexOf(' ');
   if (space >= charsMax - wordCharsMax) return line.slice(0, space);
   const start = words.segment(line.slice(0, charsMax + wordCharsMax)).containing(charsMax)?.index ?? 0;
-  // Never half of a character that takes two places.
-  return line.slice(0, start || charsMax).replace(/[\uD800-\uDBFF]$/u, '');
+  // A word longer than words are is cut, but never half of a character that takes two places.
+  const end = charsMax - start <= wordCharsMax ? start : charsMax;
+  return line
+    .slice(0, end)
+    .replace(/[\uD800-\uDBFF]$/u, '')
+    .trimEnd();
 }
