@@ -1,7 +1,11 @@
 // `rollback`: the version before this one answers again, at once, or one that answered earlier; all since are burned. Their lessons are
 // learned again, or retired.
-import { FactReader, grpcClient, watchLeases } from '@backtalk/kit';
-import { PublisherControlServiceDefinition, type RollbackResponse } from '@backtalk/proto/control';
+import { FactReader, grpcClient, isBacktalkError, watchLeases } from '@backtalk/kit';
+import {
+  PublisherControlServiceDefinition,
+  type RollbackRequest,
+  type RollbackResponse,
+} from '@backtalk/proto/control';
 import { Lesson_State, type BatchClosed } from '@backtalk/proto/facts';
 import { withBroker, type Connection } from '../connection.js';
 import type { CommandContext } from '../shell.js';
@@ -54,20 +58,33 @@ export async function rollBackTo(
   why: string,
   { forgotten = [], undone = false }: WhatFollows = {},
 ): Promise<RollbackResponse> {
-  const address = await withBroker(connection, async (broker) => {
+  const addresses = await withBroker(connection, async (broker) => {
     const view = await watchLeases(broker, 'publisher');
     try {
-      return view.current().find((lease) => lease.grpcAddress !== '')?.grpcAddress;
+      return view.current().flatMap(({ grpcAddress }) => (grpcAddress === '' ? [] : [grpcAddress]));
     } finally {
       view.stop();
     }
   });
-  if (address === undefined) throw cliErrors.unreachable({ what: 'The publisher', url: connection.natsUrl });
-  const { policy, wire } = connection;
-  const deadlineMs = to === '' ? rollbackWithinMs : longRollbackWithinMs;
+  let refusal = cliErrors.unreachable({ what: 'The publisher', url: connection.natsUrl });
+  for (const address of addresses) {
+    const request = { policy: connection.policy, why, to, forgotten: [...forgotten], undone };
+    try {
+      return await rollBackAt(address, connection, request);
+    } catch (error) {
+      // One that waits to lead has done nothing: another may lead.
+      if (!isBacktalkError(error, 'not_leading')) throw error;
+      refusal = error;
+    }
+  }
+  throw refusal;
+}
+
+async function rollBackAt(address: string, { wire }: Connection, request: RollbackRequest): Promise<RollbackResponse> {
+  const deadlineMs = request.to === '' ? rollbackWithinMs : longRollbackWithinMs;
   const publisher = grpcClient(PublisherControlServiceDefinition, address, { caller: 'cli', wire });
   try {
-    return await publisher.rollback({ policy, why, to, forgotten: [...forgotten], undone }, { deadlineMs });
+    return await publisher.rollback(request, { deadlineMs });
   } finally {
     publisher.close();
   }

@@ -1,0 +1,66 @@
+import { BacktalkError, holdLease, serveGrpc } from '@backtalk/kit';
+import { silentLogger, startNats, TemporaryDirectory, type TestNats } from '@backtalk/kit/testing';
+import { PublisherControlServiceDefinition, type RollbackResponse } from '@backtalk/proto/control';
+import { Lease } from '@backtalk/proto/weights';
+import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
+import { runCommand } from '../testing/cluster-command.js';
+
+const directory = new TemporaryDirectory('rollback-command');
+const notLeading = () =>
+  new BacktalkError({
+    code: 'not_leading',
+    status: 503,
+    retry: 'later',
+    message: 'Another publisher leads now.',
+    detail: {},
+  });
+const done: RollbackResponse = { from: 'p-v2', to: 'p-v1', seconds: 0.01, burned: ['p-v2'] };
+
+let nats: TestNats;
+let stops: (() => Promise<unknown>)[] = [];
+
+beforeEach(async () => {
+  nats = await startNats();
+});
+
+afterEach(async () => {
+  for (const stop of stops.toReversed()) await stop();
+  stops = [];
+  await nats.stop();
+});
+
+afterAll(() => directory.remove());
+
+async function startPublisher(instance: string, rollback: () => Promise<RollbackResponse>): Promise<void> {
+  const services = [{ definition: PublisherControlServiceDefinition, implementation: { rollback } }];
+  const server = await serveGrpc({ address: { host: '127.0.0.1', port: 0 }, logger: silentLogger, services });
+  const broker = await nats.connect('publisher');
+  const grpcAddress = `127.0.0.1:${String(server.port)}`;
+  const lease = holdLease({ broker, lease: () => Lease.fromPartial({ kind: 'publisher', instance, grpcAddress }) });
+  await lease.refresh();
+  stops.push(
+    () => server.stop(0),
+    () => lease.release(),
+  );
+}
+
+const rollBack = () =>
+  runCommand({ nats, user: 'cli', folder: directory.path, environment: { BACKTALK_POLICY: 'p' } }, ['rollback']);
+
+it('of several publishers the one that leads is asked, in whichever order they are found', async () => {
+  let refused = 0;
+  const waits = () => {
+    refused += 1;
+    return Promise.reject(notLeading());
+  };
+  await startPublisher('a', waits);
+  await startPublisher('b', () => Promise.resolve(done));
+  await startPublisher('c', waits);
+  expect(await rollBack()).toMatchObject({ status: 0, values: [done] });
+  expect(refused).toBeGreaterThan(0);
+});
+
+it('where none leads, that is said', async () => {
+  await startPublisher('a', () => Promise.reject(notLeading()));
+  expect(await rollBack()).toMatchObject({ status: 1, values: [{ error: { code: 'not_leading' } }] });
+});
