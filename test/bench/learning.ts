@@ -117,8 +117,9 @@ function measuredAlike(plan: LearningPlan, digest: string): UnitResult[] {
   const kept = [own, ...folders.filter(isAlike)].flatMap(resultsIn);
   const all = [...kept.filter(({ stopped }) => !stopped), ...kept.filter(({ stopped }) => stopped)];
   const keyOf = ({ part, name, seed }: UnitResult) => `${part} ${name} ${String(seed)}`;
-  // What a unit is compared with stands beside it, so that of the base each run's own measurement stays.
-  const isFirst = (one: UnitResult) => one.part === 'base' || one === all.find((other) => keyOf(other) === keyOf(one));
+  // What a unit is compared with stands beside it, so that of the base, and of a wish alone, each run's own measurement stays.
+  const isFirst = (one: UnitResult) =>
+    ['base', 'a'].includes(one.part) || one === all.find((other) => keyOf(other) === keyOf(one));
   return all.filter(isFirst).sort((a, b) => a.part.localeCompare(b.part) || a.name.localeCompare(b.name));
 }
 

@@ -145,6 +145,19 @@ describe('the document of the learning experiment', () => {
     expect(ceilingOf(results, 'one', { ...alone, run: 'another' })).toBe(0.25);
   });
 
+  it('has of each wish alone the longest run, and compares a control with the run beside it', () => {
+    const told = row('one', '', 0, 0.5, 'base shown the wish');
+    const aloneIn = (run: string, step: number, headline: number) => ({
+      ...result('a', 'one', [row('one', '', 0, 0, 'base'), told, row('one', 'one', step, headline)]),
+      run,
+    });
+    const control = { ...result('e', 'one, no teacher', [row('one', 'one', 3, 0.1)]), run: 'short' };
+    const text = written([aloneIn('long', 9, 0.5), aloneIn('short', 3, 0.25), control]);
+    expect(text).toContain('| v9 0.50 |');
+    expect(text).not.toContain('| v3 0.25 |');
+    expect(text).toMatch(/\| one, no teacher \| v3 \| 0\.10 \| 0\.10 \| 0\.10 \| 0\.25 \| 0\.40 \|/);
+  });
+
   it('compares a control with the gain of the right teacher', () => {
     const alone = result('a', 'one', [row('one', '', 0, 0, 'base'), row('one', 'one', 3, 0.5)]);
     alone.rows.push(row('one', '', 0, 0.5, 'base shown the wish'));

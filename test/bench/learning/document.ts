@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { lineChart, type Series } from './chart.js';
-import { baseOf, ceilingOf, comparisonsFor, keptOf, toldOf, versionsOf } from './findings.js';
+import { aloneOf, baseOf, ceilingOf, comparisonsFor, keptOf, longestAlone, toldOf, versionsOf } from './findings.js';
 import { partNames, type LearningPlan } from './options.js';
 import { oneEach, reminded, shownLessons, type Row, type UnitResult } from './result.js';
 import { targetsOf } from './targets.js';
@@ -46,7 +46,7 @@ export function writeDocument({ document, sizes }: LearningPlan, results: readon
 function sectionsOf(results: readonly UnitResult[]): Section[] {
   const of = (part: string) => results.filter((result) => result.part === part);
   const sections = [
-    eachAlone(results, of('a')),
+    eachAlone(results, longestAlone(results)),
     ...of('b').map((result) => inTurn(nearestFirst(results, result), result)),
     ...of('c').map((result) => twoPeople(nearestFirst(results, result), result)),
     ...of('d').map((result) => blocks(nearestFirst(results, result), result, 'd', 'A person who changes their mind')),
@@ -202,7 +202,7 @@ function controls(results: readonly UnitResult[], own: readonly UnitResult[]): S
       const base = baseOf(results, of, result);
       return last === undefined || base === undefined ? undefined : last.scores.headline - base.scores.headline;
     };
-    const right = results.find(({ part, name, seed }) => part === 'a' && name === of && seed === result.seed);
+    const right = aloneOf(results, of, result);
     const last = versionsOf(result, of).at(-1);
     const gains = [share(gainOf(result)), share(gainOf(right)), ratio(gainOf(result), gainOf(right))];
     return [
@@ -234,7 +234,7 @@ function besideAlone(
 ): Section | undefined {
   if (own.length === 0) return undefined;
   const rows = own.map((result) => {
-    const right = results.find(({ part, name, seed }) => part === 'a' && name === result.name && seed === result.seed);
+    const right = aloneOf(results, result.name, result);
     const climb = (one: UnitResult | undefined) =>
       one === undefined
         ? '–'
@@ -332,7 +332,7 @@ function sideBySide(results: readonly UnitResult[], own: readonly UnitResult[]):
   const [first] = own;
   if (first === undefined) return undefined;
   const wishOf = ({ name }: UnitResult) => name.split(', ')[0] ?? name;
-  const combined = results.filter(({ part, name }) => part === 'a' && own.some((one) => wishOf(one) === name));
+  const combined = new Set(own.flatMap((one) => aloneOf(results, wishOf(one), one) ?? []));
   const all = [...combined, ...own];
   const rows = all.map((result) => {
     const wish = wishOf(result);

@@ -47,3 +47,19 @@ export function keptOf(result: Pick<UnitResult, 'rows'>, of: string): Kept {
   const before = Math.max(0, ...headlines.slice(0, -1));
   return { of, best, last, share: before === 0 ? undefined : last / best };
 }
+
+/** A wish alone, as it was measured beside this result; in another run where it was not. */
+export function aloneOf(results: readonly UnitResult[], of: string, { seed, run }: Compared): UnitResult | undefined {
+  const all = results.filter((one) => one.part === 'a' && one.name === of && one.seed === seed);
+  return all.find((one) => one.run === run) ?? all[0];
+}
+
+/** Of several runs of a wish alone, the one that went on for longest. */
+export function longestAlone(results: readonly UnitResult[]): UnitResult[] {
+  const all = results.filter(({ part }) => part === 'a');
+  const lengthOf = (one: UnitResult) => versionsOf(one, one.name).at(-1)?.step ?? 0;
+  return all.filter((one) => {
+    const alike = all.filter(({ name, seed }) => name === one.name && seed === one.seed);
+    return one === alike.toSorted((a, b) => lengthOf(b) - lengthOf(a))[0];
+  });
+}

@@ -1,6 +1,6 @@
 // What the experiment is to show, and whether the kept results show it. In: results. Out: a line for each aim, with how many
 // cases met it. An aim that nothing was run for, or nothing to its end, says so. Pure.
-import { baseOf, ceilingOf, keptOf, versionsOf } from './findings.js';
+import { aloneOf, baseOf, ceilingOf, keptOf, longestAlone, versionsOf } from './findings.js';
 import type { Row, UnitResult } from './result.js';
 
 export interface Target {
@@ -29,7 +29,7 @@ export function targetsOf(all: readonly UnitResult[]): Target[] {
   return [
     {
       aim: `(a) a qualified wish reaches ${String(aims.ofCeiling)} of the base shown it`,
-      cases: of('a').flatMap((one) => alone(results, one)),
+      cases: longestAlone(results).flatMap((one) => alone(results, one)),
     },
     { aim: `(b) each wish keeps ${String(aims.ofBest)} of its own best`, cases: turns.flatMap(kept) },
     {
@@ -56,7 +56,7 @@ export function targetsOf(all: readonly UnitResult[]): Target[] {
     },
     {
       aim: `never more than ${aims.belowBestMax.toFixed(2)} below its best in ${String(aims.longRun)} versions`,
-      cases: of('a').flatMap(steady),
+      cases: longestAlone(results).flatMap(steady),
     },
   ];
 }
@@ -127,7 +127,7 @@ function control(results: readonly UnitResult[], result: UnitResult): Target['ca
 /** A unit's gain over the base, of what its wish gains alone; nothing where that was not run, or gained nothing. */
 function gained(results: readonly UnitResult[], result: UnitResult): number[] {
   const [of = ''] = result.name.split(', ');
-  const right = results.find(({ part, name, seed }) => part === 'a' && name === of && seed === result.seed);
+  const right = aloneOf(results, of, result);
   const base = baseOf(results, of, result);
   const [last, best] = [lastOf(result, of), right === undefined ? undefined : lastOf(right, of)];
   if (last === undefined || best === undefined || base === undefined) return [];
