@@ -74,7 +74,8 @@ it('an undone lesson is retired, what was taught it is burned, and learning goes
   await backtalk('resume');
   const { trained } = await book.read();
   await learnUntil('A version from the base', async () => (await book.read()).trained.length > trained.length);
-  expect((await book.read()).trained.at(-1)?.message).toMatchObject({ parent: 'backtalk-v0' });
+  // Others may follow it at once.
+  expect((await book.read()).trained[trained.length]?.message).toMatchObject({ parent: 'backtalk-v0' });
 });
 
 it('an undo goes no further while the trainer does not know that the lesson has ended, and ends when told again', async () => {
