@@ -145,7 +145,7 @@ describe('the document of the learning experiment', () => {
     expect(ceilingOf(results, 'one', { ...alone, run: 'another' })).toBe(0.25);
   });
 
-  it('has of each wish alone the longest run, and compares a control with the run beside it', () => {
+  it('the document has of each wish alone the longest run, and compares a control with the run beside it', () => {
     const told = row('one', '', 0, 0.5, 'base shown the wish');
     const aloneIn = (run: string, step: number, headline: number) => ({
       ...result('a', 'one', [row('one', '', 0, 0, 'base'), told, row('one', 'one', step, headline)]),

@@ -47,7 +47,7 @@ async function startPublisher(instance: string, rollback: () => Promise<Rollback
 const rollBack = () =>
   runCommand({ nats, user: 'cli', folder: directory.path, environment: { BACKTALK_POLICY: 'p' } }, ['rollback']);
 
-it('of several publishers the one that leads is asked, in whichever order they are found', async () => {
+it('rollback asks the publisher that leads, in whichever order several are found', async () => {
   let refused = 0;
   const waits = () => {
     refused += 1;
@@ -60,7 +60,7 @@ it('of several publishers the one that leads is asked, in whichever order they a
   expect(refused).toBeGreaterThan(0);
 });
 
-it('where none leads, that is said', async () => {
+it('rollback says so where no publisher leads', async () => {
   await startPublisher('a', () => Promise.reject(notLeading()));
   expect(await rollBack()).toMatchObject({ status: 1, values: [{ error: { code: 'not_leading' } }] });
 });

@@ -63,7 +63,7 @@ const frames: readonly Partial<EngineFrame>[] = [
 ];
 
 describe('a response', () => {
-  it('has an item for the thought, the words and each call, and token counts', () => {
+  it('a response has an item for the thought, the words and each call, and token counts', () => {
     expect(whole(frames)).toMatchObject({
       id: 'turn_abc',
       object: 'response',
@@ -80,7 +80,7 @@ describe('a response', () => {
     });
   });
 
-  it('is the same whole and streamed', () => {
+  it('a response is the same whole and streamed', () => {
     expect(streamed(frames).at(-1)?.response).toEqual(whole(frames));
   });
 
@@ -106,7 +106,7 @@ describe('a response', () => {
     ['content_filter', 'incomplete', { reason: 'content_filter' }, null],
     ['abort', 'failed', null, { code: 'server_error' }],
     ['stop', 'completed', null, null],
-  ])('of an answer that ended by %s is %s', (finishReason, status, incomplete, error) => {
+  ])('the response of an answer that ended by %s is %s', (finishReason, status, incomplete, error) => {
     const answer = [{ toolCallDeltas: [callDelta(0, '{"a":', 'rain')] }, { finishReason }, { choice: -1, usage }];
     const itemStatus = status === 'completed' ? 'completed' : 'incomplete';
     expect(whole(answer)).toMatchObject({ status, incomplete_details: incomplete, output: [{ status: itemStatus }] });
@@ -114,19 +114,19 @@ describe('a response', () => {
     expect(streamed(answer).at(-1)).toMatchObject({ type: `response.${status}`, response: whole(answer) });
   });
 
-  it('has no message of the space around calls', () => {
+  it('a response has no message of the space around calls', () => {
     const call = { toolCallDeltas: [callDelta(0, '{}', 'tide')] };
     const answer = [{ content: 'I look.' }, call, { content: '\n' }, { finishReason: 'tool_calls' }];
     expect(streamed(answer).at(-1)?.response?.output).toMatchObject([{ type: 'message' }, { type: 'function_call' }]);
   });
 
-  it('of an answer that says nothing has a message without words', () => {
+  it('the response of an answer that says nothing has a message without words', () => {
     const answer = [{ finishReason: 'stop' }, { choice: -1, usage }];
     expect(whole(answer)['output']).toMatchObject([{ type: 'message', content: [{ text: '' }] }]);
     expect(streamed(answer).at(-1)?.response).toEqual(whole(answer));
   });
 
-  it('has log-probabilities where they were asked for: whole, or with each piece and never again', () => {
+  it('a response has log-probabilities where they were asked for: whole, or with each piece and never again', () => {
     const content = [{ token: 'I', logprob: -0.5, bytes: [73], top_logprobs: [] }];
     const asked = { ...view, wantsLogprobs: true };
     const raw = { choices: [{ logprobs: { content } }] };
@@ -139,7 +139,7 @@ describe('a response', () => {
     expect(events.end()).not.toContain('top_logprobs');
   });
 
-  it('that broke off says so in events of its own', () => {
+  it('a response that broke off says so in events of its own', () => {
     const events = new ResponseEvents(view);
     const begun = events.frame(frame({ content: 'I' }));
     const error = { type: 'server_error', code: 'engine_failed', message: 'It failed.', param: null };
