@@ -203,7 +203,8 @@ def plain_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]
 
 def _plain_message(message: Mapping[str, Any]) -> dict[str, Any]:
     """A message as templates expect it, and as vLLM gives it to them: content as text (parts are joined by line breaks,
-    no content is empty text), thoughts by both their names, and a tool call's arguments as the object that their JSON says."""
+    no content is empty text), thoughts by both their names, and a tool call's arguments as the object that their JSON
+    says."""
     content = message.get("content")
     if not isinstance(message.get("role"), str):
         raise malformed("{'type': 'missing', 'loc': 'body.messages.role'}", "body.messages")
