@@ -167,6 +167,13 @@ describe('readResponses', () => {
       'input[0].content[0].text',
     ],
     [{ text: { format: { type: 'grammar' } } }, 'invalid_value', 'text.format.type'],
+    [{ metadata: { page: 3 } }, 'invalid_value', 'metadata.page'],
+    [{ metadata: { page: 'x'.repeat(513) } }, 'invalid_value', 'metadata'],
+    [
+      { metadata: Object.fromEntries(Array.from({ length: 17 }, (_, at) => [`k${String(at)}`, 'x'])) },
+      'invalid_value',
+      'metadata',
+    ],
     [{ messages: [{ role: 'user', content: 'Hi' }] }, 'unsupported_parameter', 'messages'],
     [{ input: [{ role: 'tool', content: 'x' }] }, 'invalid_value', 'input[0].role'],
     [{ input: [{ role: 'user', content: 7 }] }, 'invalid_value', 'input[0].content'],

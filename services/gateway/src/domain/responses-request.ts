@@ -105,6 +105,17 @@ const format = z.looseObject(
 const text = z.object({ format: format.nullish() }, 'it must be an object');
 const reasoning = z.looseObject({ effort: z.string(noWords).nullish() }, 'it must be an object');
 
+/** OpenAI's bounds: the answer says it again. */
+const metadataMax = { keys: 16, key: 64, value: 512 };
+const metadata = z
+  .record(z.string(), z.string(noWords), 'it must be an object')
+  .refine((given) => Object.keys(given).length <= metadataMax.keys, `it may have at most ${metadataMax.keys} keys`)
+  .refine(
+    (given) =>
+      Object.entries(given).every(([key, { length }]) => key.length <= metadataMax.key && length <= metadataMax.value),
+    `its keys may have ${metadataMax.key} characters, and its values ${metadataMax.value}`,
+  );
+
 /** Only what says that it is wanted speaks against a request: null, false and the default value are no wish. */
 function notHere(why: string, ...idle: readonly unknown[]) {
   return z.custom<unknown>((given) => given == null || given === false || idle.includes(given), unsupported(why));
@@ -127,7 +138,7 @@ const schema = z.object({
     .min(1, 'it must be at least 1')
     .nullish(),
   parallel_tool_calls: z.boolean('it must be true or false').nullish(),
-  metadata: z.custom<JsonObject>(isJsonObject, 'it must be an object').nullish(),
+  metadata: metadata.nullish(),
   include: z.array(z.unknown(), 'it must be a list').nullish(),
   stream: z.boolean('it must be true or false').nullish(),
   previous_response_id: notHere('answers are not kept for clients: send the whole conversation as input').optional(),

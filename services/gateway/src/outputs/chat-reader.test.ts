@@ -17,6 +17,7 @@ const lines = (count: number, line: (index: number) => string): string =>
   Array.from({ length: count }, (_, index) => line(index)).join(',');
 const withTools = (parameters: string): string =>
   `{"model":"backtalk","messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"parameters":${parameters}}}]}`;
+const asResponses = { ...rules, api: 'responses' } as const;
 const withMessages = (messages: readonly unknown[]): string => JSON.stringify({ model: 'backtalk', messages });
 
 /** With its bytes as text. */
@@ -67,12 +68,11 @@ it('a body is read in the thread as it is read without one', async () => {
 });
 
 it('a request of the Responses API is read beside the event loop as it is on it', async () => {
-  const asked = { ...rules, api: 'responses' } as const;
   const body = Buffer.from(
     JSON.stringify({ model: 'm', input: [{ role: 'user', content: 'Hi' }], max_output_tokens: 5 }),
   );
-  const beside = await reader.read({ bytes: Buffer.concat([body]), members }, asked);
-  expect(readable(beside)).toEqual(readable(readChat(body, asked)));
+  const beside = await reader.read({ bytes: Buffer.concat([body]), members }, asResponses);
+  expect(readable(beside)).toEqual(readable(readChat(body, asResponses)));
   expect(beside.repeated).toMatchObject({ max_output_tokens: 5 });
 });
 
@@ -110,6 +110,29 @@ it.each([
   // The answers in it, whose keys are made of them.
   expect(characters).toBeLessThan(0.6 * mebibyte);
 });
+
+const withInput = (input: unknown, more: object = {}): string => JSON.stringify({ model: 'backtalk', input, ...more });
+
+it.each([
+  ['tools', withInput('Hi', { tools: Array(40_000).fill({ type: 'function', name: 'f' }) })],
+  ['instructions', withInput('Hi', { instructions: 'x'.repeat(7 * mebibyte) })],
+  ['parts', withInput([{ role: 'user', content: Array(16_000).fill({ type: 'input_text', text: 'x'.repeat(400) }) }])],
+  ['items', withInput(Array(1_900).fill({ role: 'assistant', content: 'x'.repeat(4_000) }))],
+  [
+    'calls',
+    withInput(Array(1_900).fill({ type: 'function_call', call_id: 'c', name: 'f', arguments: 'x'.repeat(4_000) })),
+  ],
+])(
+  'a large body of the Responses API with %s is read in three quarters of the heap, and handed over as bytes',
+  async (_, body) => {
+    const tight = new ChatReader(systemClock, (readerHeapMebibytes * 3) / 4);
+    const request = await tight.read({ bytes: Buffer.concat([Buffer.from(body)]), members }, asResponses);
+    const { members: objects, characters } = copied(request);
+    expect(objects).toBeLessThan(5_000);
+    expect(characters).toBeLessThan(0.6 * mebibyte);
+    tight.stop();
+  },
+);
 
 it('a body is read beside the event loop from so many bytes on, and from so many members on', async () => {
   const seen = new Set<number>();
