@@ -41,6 +41,6 @@ const readers: readonly (readonly [string, (text: string) => unknown])[] = [
 describe('a megabyte of an engine that was made to stall its reader', () => {
   it.each(readers)('%s is read with work in proportion to its length', (_name, reader) => {
     for (const [piece, make] of hostileTexts)
-      expect(growth(orRefused(reader), make), JSON.stringify(piece)).toBeLessThan(8);
+      expect(growth(orRefused(reader), make), JSON.stringify(piece)).toBeLessThan(4);
   });
 });

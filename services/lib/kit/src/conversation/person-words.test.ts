@@ -57,14 +57,14 @@ describe('the words of a person in a text that a client sent', () => {
 
   it('reads any text in time that grows with its length', () => {
     for (const [piece, make] of hostileTexts) {
-      expect(growth(personWords, make), JSON.stringify(piece)).toBeLessThan(8);
-      expect(growth(templateTokenIn, make), JSON.stringify(piece)).toBeLessThan(8);
+      expect(growth(personWords, make), JSON.stringify(piece)).toBeLessThan(4);
+      expect(growth(templateTokenIn, make), JSON.stringify(piece)).toBeLessThan(4);
     }
     for (const piece of ['<<<BEGIN_X>>>', '--- BEGIN X', '<a-b>', '[Sun 11:28 ', 'A (untrusted):\n'])
       expect(
         growth(personWords, (characters) => piece.repeat(characters / piece.length)),
         piece,
-      ).toBeLessThan(8);
+      ).toBeLessThan(4);
   });
 });
 

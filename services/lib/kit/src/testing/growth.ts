@@ -1,17 +1,19 @@
-// How the work of reading a text grows with its length. In: a reader and a way to make texts. Out: how many times the work
-// of a quarter a whole megabyte takes: about 4 where each character costs the same, 16 where each costs as much as there are.
+// How the work of reading a text grows with its length. In: a reader and a way to make texts. Out: how many times as much
+// each character of a megabyte costs as each of a sixteenth: about 1 where it is the same, 16 where each costs as much as
+// there are. Between them lies room for what the machine does besides.
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 
 const megabyte = 1_000_000;
+const times = 16;
 /** Too little to be measured is nothing. */
-const leastMicroseconds = 20_000;
-/** Twice of what it is where each character costs the same: looked at again. */
-const suspicious = 8;
+const leastMicroseconds = 4_000;
+/** More than the same: looked at again. */
+const suspicious = 2;
 const attempts = 5;
 
 export function growth(read: (text: string) => unknown, make: (characters: number) => string): number {
-  const small = make(megabyte / 4);
+  const small = make(megabyte / times);
   const large = make(megabyte);
   let [ofSmall, ofLarge, ratio] = [Infinity, Infinity, Infinity];
   // Other work of the machine, such as collecting garbage, only adds: the least of several is nearest to the reader's own.
@@ -24,7 +26,7 @@ export function growth(read: (text: string) => unknown, make: (characters: numbe
       ofSmall,
       workOf(() => read(small)),
     );
-    ratio = ofLarge / Math.max(ofSmall, leastMicroseconds);
+    ratio = ofLarge / times / Math.max(ofSmall, leastMicroseconds);
   }
   return ratio;
 }
