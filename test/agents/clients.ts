@@ -2,12 +2,15 @@
 // something, and hear the person's next words with all that was said before.
 // In: an endpoint, what the person says, the tools. Out: what the client has as the model's last words. Nothing is set that
 // would help anybody to recognise a session.
+import Anthropic from '@anthropic-ai/sdk';
+import { betaZodTool } from '@anthropic-ai/sdk/helpers/beta/zod';
+import { createAnthropic } from '@ai-sdk/anthropic';
 import { createOpenAI } from '@ai-sdk/openai';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { HumanMessage, type BaseMessage } from '@langchain/core/messages';
 import { ChatOpenAI } from '@langchain/openai';
 import { Agent, OpenAIProvider, Runner, tool as agentsTool, type AgentInputItem } from '@openai/agents';
-import { generateText, stepCountIs, streamText, tool as aiTool, type ModelMessage } from 'ai';
+import { generateText, stepCountIs, streamText, tool as aiTool, type LanguageModel, type ModelMessage } from 'ai';
 import { createAgent, tool as langChainTool } from 'langchain';
 import OpenAI from 'openai';
 import type { ChatCompletionMessageParam } from 'openai/resources/chat/completions';
@@ -40,6 +43,8 @@ const tokensMax = 400;
 /** As the made model's logprobs are given: by the model itself. */
 const temperature = 1;
 const callsMax = 6;
+/** Of Anthropic's API, whose clients say how much may be thought. */
+const thoughtTokens = 1_024;
 const withoutThoughts = { chat_template_kwargs: { enable_thinking: false } };
 const place = { type: 'object', properties: { place: { type: 'string' } }, required: ['place'] };
 const called = z.object({ place: z.string() });
@@ -115,13 +120,19 @@ function langChain(stream: boolean): AgentClient {
   };
 }
 
-/** `generateText` and `streamText` of the AI SDK, which speaks the chat API, or as OpenAI's own provider the Responses API. */
-function aiSdk(stream: boolean, api: 'chat' | 'responses' = 'chat'): AgentClient {
+type Provider = (options: Pick<Conversation, 'baseURL' | 'fetch'> & { readonly apiKey: string }) => LanguageModel;
+
+/** By the chat API, OpenAI's Responses API and Anthropic's Messages API. */
+const providers = {
+  chat: (options) => createOpenAICompatible({ name: model, ...options })(model),
+  responses: (options) => createOpenAI(options).responses(model),
+  messages: (options) => createAnthropic(options)(model),
+} satisfies Readonly<Record<string, Provider>>;
+
+/** `generateText` and `streamText` of the AI SDK. */
+function aiSdk(stream: boolean, api: keyof typeof providers = 'chat'): AgentClient {
   return async ({ baseURL, fetch, system, thinks, tools, says }) => {
-    const asked =
-      api === 'chat'
-        ? createOpenAICompatible({ name: model, baseURL, apiKey, fetch })(model)
-        : createOpenAI({ baseURL, apiKey, fetch }).responses(model);
+    const asked = providers[api]({ baseURL, apiKey, fetch });
     const toolSet = Object.fromEntries(
       tools.map(({ name, description, run }) => [
         name,
@@ -145,11 +156,45 @@ function aiSdk(stream: boolean, api: 'chat' | 'responses' = 'chat'): AgentClient
         maxOutputTokens: tokensMax,
         temperature,
         maxRetries: 0,
-        providerOptions: { ...(thinks ? {} : { [model]: withoutThoughts }), openai: { store: false } },
+        providerOptions: {
+          ...(thinks ? { anthropic: { thinking: { type: 'enabled', budgetTokens: thoughtTokens } } } : {}),
+          ...(thinks ? {} : { [model]: withoutThoughts }),
+          openai: { store: false },
+        },
       };
       const result = stream ? streamText(body) : await generateText(body);
       last = await result.text;
       messages = [...messages, ...(await result.response).messages];
+    }
+    return last;
+  };
+}
+
+/** The tool runner of Anthropic's SDK. */
+function toolRunner(stream: boolean): AgentClient {
+  return async ({ baseURL, fetch, system, thinks, tools, says }) => {
+    const client = new Anthropic({ baseURL: baseURL.replace(/\/v1$/, ''), apiKey, fetch, maxRetries: 0 });
+    const runnable = tools.map(({ name, description = '', run }) =>
+      betaZodTool({ name, description, inputSchema: called, run: (args) => run(args.place) }),
+    );
+    let messages: Anthropic.Beta.BetaMessageParam[] = [];
+    let last = '';
+    for (const content of says) {
+      const body = {
+        model,
+        system,
+        messages: [...messages, { role: 'user' as const, content }],
+        tools: runnable,
+        max_tokens: thoughtTokens + tokensMax,
+        temperature,
+        ...(thinks ? { thinking: { type: 'enabled' as const, budget_tokens: thoughtTokens } } : {}),
+      };
+      const runner = stream
+        ? client.beta.messages.toolRunner({ ...body, stream: true })
+        : client.beta.messages.toolRunner({ ...body, stream: false });
+      const answer = await runner.runUntilDone();
+      last = answer.content.map((block) => (block.type === 'text' ? block.text : '')).join('');
+      messages = [...runner.params.messages];
     }
     return last;
   };
@@ -199,4 +244,7 @@ export const clients: Readonly<Record<string, AgentClient>> = {
   'OpenAI agents SDK': agentsSdk(false),
   'AI SDK streamText, Responses': aiSdk(true, 'responses'),
   'OpenAI agents SDK, streamed': agentsSdk(true),
+  'Anthropic SDK toolRunner, streamed': toolRunner(true),
+  'Anthropic SDK toolRunner': toolRunner(false),
+  'AI SDK streamText, Messages': aiSdk(true, 'messages'),
 };

@@ -3,7 +3,7 @@
 import { z } from 'zod';
 
 const sent = z.looseObject({
-  /** Of the chat API; the Responses API has `input`. */
+  /** Of the chat API, and in another form of Anthropic's; the Responses API has `input`. */
   messages: z.array(z.looseObject({ role: z.string() })).optional(),
   tools: z.array(z.unknown()).optional(),
   chat_template_kwargs: z.record(z.string(), z.unknown()).optional(),
@@ -11,6 +11,8 @@ const sent = z.looseObject({
 });
 
 export interface Exchange {
+  /** Of the API that was asked. */
+  readonly path: string;
   readonly body: z.infer<typeof sent>;
   /** Names of the headers that a client names a session or a turn with. */
   readonly sessionHeaders: readonly string[];
@@ -25,11 +27,15 @@ export class Wire {
     const request = new Request(input, init);
     const body = sent.parse(await request.clone().json());
     const response = await globalThis.fetch(request);
+    const turn = response.headers.get('x-backtalk-turn') ?? '';
+    // What a client asks for another way when it is refused is no exchange.
+    if (turn === '') return response;
     this.exchanges.push({
+      path: new URL(request.url).pathname,
       body,
       sessionHeaders: [...request.headers.keys()].filter((name) => /session|turn-type|backtalk/i.test(name)),
       status: response.status,
-      turn: response.headers.get('x-backtalk-turn') ?? '',
+      turn,
     });
     return response;
   };

@@ -50,7 +50,7 @@ function nextOf({ role, tool = '' }: LabelledItem, text: string): NextState {
   // Agents put blocks of their own around it.
   const words = personWords(text);
   if (role === 'user') return { role, text: words, userText: words, toolResults: [] };
-  return { role, text, userText: '', toolResults: [{ name: tool, text }] };
+  return { role, text, userText: '', toolResults: [{ name: tool, text, isError: false }] };
 }
 
 /** In the order of first appearance. */

@@ -48,7 +48,7 @@ describe('collector', () => {
     const { message } = await continuation();
     expect(message).toMatchObject({ turn, continuedBy: next, session: turn.replace('turn_', 'session_'), main: true });
     expect(message.nextState).toEqual([
-      { provenance: Provenance.PROVENANCE_USER, text: 'too long', toolCallId: '', toolName: '' },
+      { provenance: Provenance.PROVENANCE_USER, text: 'too long', toolCallId: '', toolName: '', isError: false },
     ]);
   });
 

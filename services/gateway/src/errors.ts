@@ -37,6 +37,13 @@ export const gatewayErrors = defineErrors('gateway', {
     retry: 'never',
     message: (p: { param: string; why: string }) => `Unsupported parameter: '${p.param}': ${p.why}.`,
   },
+  /** By the code that Anthropic's clients know: they send the whole conversation from then on. */
+  threadNotKept: {
+    code: 'thread_unsupported_request',
+    status: 400,
+    retry: 'never',
+    message: () => "Conversations are not kept for clients: send all messages, without 'thread'.",
+  },
   contextTooLong: {
     code: 'context_length_exceeded',
     status: 400,

@@ -2,7 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { isSideRequest } from './messages.js';
 
 const isSide = (text: string, declared = '') =>
-  isSideRequest(declared, [{ role: 'user', texts: [text], toolCallId: '', toolName: '', toolCalls: [] }]);
+  isSideRequest(declared, [
+    { role: 'user', texts: [text], toolCallId: '', toolName: '', isError: false, toolCalls: [] },
+  ]);
 
 describe('what a client asks for itself', () => {
   it.each([

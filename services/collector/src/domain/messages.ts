@@ -7,6 +7,8 @@ export interface ChatMessage {
   readonly texts: readonly string[];
   readonly toolCallId: string;
   readonly toolName: string;
+  /** The client says of a tool's result that it is an error. */
+  readonly isError: boolean;
   /** Ids and names of the tools that an assistant message calls. */
   readonly toolCalls: readonly { readonly id: string; readonly name: string }[];
 }
@@ -30,6 +32,7 @@ export function readMessages(messages: readonly unknown[]): ChatMessage[] {
       texts: typeof content === 'string' ? [content] : partTexts,
       toolCallId: text(message['tool_call_id']),
       toolName: text(message['name']),
+      isError: message['is_error'] === true,
       toolCalls,
     };
   });

@@ -21,14 +21,20 @@ describe('nextStateOf', () => {
           { id: 'call_2', function: { name: 'clock', arguments: '{}' } },
         ],
       },
-      { role: 'tool', tool_call_id: 'call_1', content: 'sunny' },
+      { role: 'tool', tool_call_id: 'call_1', content: 'sunny', is_error: true },
       { role: 'tool', tool_call_id: 'call_2', content: [{ type: 'text', text: 'noon' }] },
       { role: 'user', content: 'and tomorrow?' },
     ]);
     expect(nextStateOf(messages, 0, '', none)).toEqual([
-      { provenance: Provenance.PROVENANCE_TOOL, text: 'sunny', toolCallId: 'call_1', toolName: 'weather' },
-      { provenance: Provenance.PROVENANCE_TOOL, text: 'noon', toolCallId: 'call_2', toolName: 'clock' },
-      { provenance: Provenance.PROVENANCE_USER, text: 'and tomorrow?', toolCallId: '', toolName: '' },
+      {
+        provenance: Provenance.PROVENANCE_TOOL,
+        text: 'sunny',
+        toolCallId: 'call_1',
+        toolName: 'weather',
+        isError: true,
+      },
+      { provenance: Provenance.PROVENANCE_TOOL, text: 'noon', toolCallId: 'call_2', toolName: 'clock', isError: false },
+      { provenance: Provenance.PROVENANCE_USER, text: 'and tomorrow?', toolCallId: '', toolName: '', isError: false },
     ]);
   });
 

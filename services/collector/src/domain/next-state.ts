@@ -36,10 +36,11 @@ export function nextStateOf(
           text: provenance === Provenance.PROVENANCE_USER ? personWords(text) : text,
           toolCallId: message.toolCallId,
           toolName: message.toolName === '' ? (toolNames.get(message.toolCallId) ?? '') : message.toolName,
+          isError: message.isError && provenance === Provenance.PROVENANCE_TOOL,
         };
       }),
     )
-    .filter((entry) => entry.text !== '');
+    .filter((entry) => entry.text !== '' || entry.isError);
   return bounded(said);
 }
 
@@ -62,13 +63,13 @@ function bounded(said: readonly NextStateMessage[]): NextStateMessage[] {
   const textMax = evenly(nextStateBounds.textsCharactersMax, nextStateBounds.textCharactersMax);
   const nameMax = evenly(nextStateBounds.namesCharactersMax / 2, nameCharactersMax);
   let jsonBytesLeft = nextStateBounds.jsonBytesMax;
-  return said.map(({ provenance, text, toolCallId, toolName }) => {
-    const names = { toolCallId: toolCallId.slice(0, nameMax), toolName: toolName.slice(0, nameMax) };
-    if (text.length <= textMax) return { provenance, text, ...names };
+  return said.map(({ provenance, text, toolCallId, toolName, isError }) => {
+    const rest = { toolCallId: toolCallId.slice(0, nameMax), toolName: toolName.slice(0, nameMax), isError };
+    if (text.length <= textMax) return { provenance, text, ...rest };
     const bytes = mayHaveFields(provenance, text) ? Buffer.byteLength(text) : Infinity;
-    if (bytes > jsonBytesLeft) return { provenance, text: cut(text, textMax), ...names };
+    if (bytes > jsonBytesLeft) return { provenance, text: cut(text, textMax), ...rest };
     jsonBytesLeft -= bytes;
-    return { provenance, text, ...names };
+    return { provenance, text, ...rest };
   });
 }
 

@@ -1,11 +1,13 @@
 // In which form does a client read its answer?
 //
 // In: a request, and its turn. Out: what an engine's answer becomes for that client, in one piece or frame by frame: of the
-// chat API, or of the Responses API. Pure.
+// chat API, of the Responses API, or of Anthropic's Messages API. Pure.
 import type { Capture, EngineFrame, RawObject } from '@backtalk/dialects';
 import type { BacktalkError, JsonObject } from '@backtalk/kit';
 import type { ChatRequest } from './chat-request.js';
+import { errorEvent } from './anthropic-error.js';
 import { chunkForClient, forClient, sseDone, sseEvent } from './frame.js';
+import { MessageEvents, wholeMessage } from './messages-answer.js';
 import { openAiError } from './openai-error.js';
 import { ResponseEvents, wholeResponse } from './responses-answer.js';
 
@@ -20,7 +22,17 @@ export interface AnswerForm {
 }
 
 export function answerForm(request: ChatRequest, turn: string): AnswerForm {
-  const { repeated } = request;
+  const { api, model, repeated, wantsLogprobs } = request;
+  if (api === 'messages') {
+    const view = { turn, model };
+    const events = new MessageEvents(view);
+    return {
+      whole: (raw, capture) => wholeMessage(raw, capture, view),
+      frame: (frame) => events.frame(frame),
+      end: () => events.end(),
+      broken: (error) => errorEvent(error),
+    };
+  }
   if (repeated === undefined) {
     const view = { turn, ...request };
     return {
@@ -30,7 +42,6 @@ export function answerForm(request: ChatRequest, turn: string): AnswerForm {
       broken: (error) => sseEvent(JSON.stringify(openAiError(error).body)),
     };
   }
-  const { model, wantsLogprobs } = request;
   const view = { turn, model, wantsLogprobs, repeated };
   const events = new ResponseEvents(view);
   return {

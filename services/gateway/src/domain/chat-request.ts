@@ -10,6 +10,7 @@ import { gatewayErrors } from '../errors.js';
 import { answersIn } from './answer-key.js';
 import { parseJson } from './json-body.js';
 import { flawOfPart, holdsMedia } from './message-part.js';
+import { readMessages } from './messages-request.js';
 import { questionsIn } from './question-key.js';
 import { keyCharactersMax, readAs, unsupported } from './read-as.js';
 import { readResponses, type RepeatedSettings } from './responses-request.js';
@@ -52,7 +53,9 @@ export interface ChatRequest {
   readonly humanMessage: number;
   /** Pictures, sound, files. */
   readonly hasMedia: boolean;
-  /** Set where it came by the Responses API, and is answered so. */
+  /** By which it came, and is answered. */
+  readonly api: ClientApi;
+  /** Of the Responses API. */
   readonly repeated: RepeatedSettings | undefined;
   /** Fields that are set and are not the gateway's own business, but the messages: small ones as they came, */
   readonly fields: JsonObject;
@@ -67,8 +70,8 @@ export interface ReadingRules {
   readonly api: ClientApi;
 }
 
-/** OpenAI's API of chat completions, or of responses. */
-export type ClientApi = 'chat' | 'responses';
+/** OpenAI's API of chat completions or of responses, or Anthropic's of messages. */
+export type ClientApi = 'chat' | 'responses' | 'messages';
 
 const roles = new Set(['system', 'developer', 'user', 'assistant', 'tool', 'function']);
 const gatewayFields: ReadonlySet<string> = new Set(sessionBodyKeys);
@@ -204,9 +207,11 @@ const schema = z.object({
 
 export function readChat(bytes: Buffer, rules: ReadingRules): ChatRequest {
   const body = parseJson(bytes);
-  if (rules.api === 'chat') return readChatRequest(body, rules);
-  const { chat, repeated } = readResponses(body, rules.messagesMax);
-  return { ...readChatRequest(chat, rules), repeated };
+  const { api, messagesMax } = rules;
+  if (api === 'chat') return readChatRequest(body, rules);
+  if (api === 'messages') return { ...readChatRequest(readMessages(body, messagesMax), rules), api };
+  const { chat, repeated } = readResponses(body, messagesMax);
+  return { ...readChatRequest(chat, rules), api, repeated };
 }
 
 export function readChatRequest(body: unknown, { messagesMax, temperature }: Omit<ReadingRules, 'api'>): ChatRequest {
@@ -237,6 +242,7 @@ export function readChatRequest(body: unknown, { messagesMax, temperature }: Omi
     questions: questionsIn(value.messages),
     humanMessage: lastHumanMessage(value.messages),
     hasMedia: holdsMedia(value.messages),
+    api: 'chat',
     repeated: undefined,
     fields,
     writtenFields,

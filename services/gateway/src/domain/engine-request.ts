@@ -1,26 +1,34 @@
 // What is the engine asked?
 //
-// In: the client's request, its messages with lessons in them where some are shown, and the engine's name for the weights.
-// Out: the body for the engine: those of the client's fields
-// that an engine of its dialect takes. Pure.
-import { fateOfChatField, JsonText, type EngineChatRequest, type EngineDialect } from '@backtalk/dialects';
+// In: the client's request, its messages with lessons in them where some are shown, the engine and the weights. Out: the body
+// for the engine: those of the client's fields that an engine of its dialect takes. Pure.
+import { dialectNamed, fateOfChatField, JsonText, type EngineChatRequest } from '@backtalk/dialects';
 import { isBaseVersion, type JsonObject } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
 import type { ChatRequest } from './chat-request.js';
 import type { Replica } from './replica-choice.js';
 import type { Sampling } from './sampling.js';
 
+export interface Asking {
+  readonly version: string;
+  readonly replica: Replica;
+  /** JSON array of the messages, with lessons in them where some are shown. */
+  readonly messages: Uint8Array;
+  /** Whether the engine is told the bound on the answer's tokens. */
+  readonly isBounded: boolean;
+}
+
 /** Throws `unsupported_parameter` for a field that engines of other dialects take, and this one does not. */
 export function engineRequest(
-  { fields, writtenFields, messages, sampling, thinkingIsSwitched }: ChatRequest,
-  engineModel: string,
-  dialect: EngineDialect,
-  written = messages.json,
+  { fields, writtenFields, sampling, thinkingIsSwitched }: ChatRequest,
+  { version, replica, messages, isBounded }: Asking,
 ): EngineChatRequest {
+  const dialect = dialectNamed(replica.dialect);
   const isPassed = (field: string): boolean => {
     const fate = fateOfChatField(field, dialect);
     // A switch that every dialect is let in with, and which this one has no word for.
     if (field === 'chat_template_kwargs' && thinkingIsSwitched && fate === 'refused') return false;
+    if (field === 'max_completion_tokens' && !isBounded) return false;
     if (fate === 'refused')
       throw gatewayErrors.unsupportedParameter({ param: field, why: 'the engine that answers here does not take it' });
     return fate === 'passed';
@@ -29,7 +37,15 @@ export function engineRequest(
   for (const field of Object.keys(fields)) if (isPassed(field)) passedOn[field] = fields[field];
   for (const [field, json] of Object.entries(writtenFields)) if (isPassed(field)) passedOn[field] = new JsonText(json);
   const sampler = dialect === 'openai' ? askedFor(sampling.fields, fields) : sampling.fields;
-  return { ...passedOn, ...sampler, model: engineModel, messages: new JsonText(written) };
+  return { ...passedOn, ...sampler, model: engineModelOf(version, replica), messages: new JsonText(messages) };
+}
+
+/**
+ * Clients of Anthropic's API must bound every answer, and take more than a context holds: what is left of it is as good. Others
+ * are told that it is too much.
+ */
+export function mayLoosen({ api }: ChatRequest): boolean {
+  return api === 'messages';
 }
 
 /** Services of others refuse arguments that they do not know: what the client left open is left out. */
@@ -41,6 +57,6 @@ function askedFor({ top_k, min_p, ...standard }: Sampling['fields'], fields: Cha
   };
 }
 
-export function engineModelOf(version: string, replica: Replica): string {
+function engineModelOf(version: string, replica: Replica): string {
   return isBaseVersion(version) ? replica.baseModel : version;
 }

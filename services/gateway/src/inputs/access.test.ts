@@ -121,6 +121,23 @@ describe('keys that were revoked', () => {
     });
   });
 
+  it('a key comes as OpenAI’s clients send it, or Anthropic’s, and each is refused in its own words', async () => {
+    const path = around.directory.join('two-ways.json');
+    await writeFile(path, JSON.stringify({ keys: [{ sha256: sha256Hex('sk-ann'), ...grant('acme') }] }));
+    await withGateway({ BACKTALK_KEYS_FILE: path }, async (started) => {
+      const withKey = (key: string) => ({ headers: { 'x-api-key': key } });
+      expect(await send(started, '/models', withKey('sk-ann'))).toMatchObject({ status: 200 });
+      expect(await send(started, '/models', withKey('sk-gone'))).toMatchObject(wrongKey);
+      expect(await send(started, '/models', { headers: { ...as('sk-ann'), 'x-api-key': 'sk-gone' } })).toMatchObject({
+        status: 200,
+      });
+      expect(await send(started, '/messages', { ...withKey('sk-gone'), body: chat() })).toMatchObject({
+        status: 401,
+        body: { type: 'error', error: { type: 'authentication_error' } },
+      });
+    });
+  });
+
   it('a file that does not exist yet leaves the gateway keyless', async () => {
     await withGateway({ BACKTALK_KEYS_FILE: around.directory.join('never-made.json') }, async (started) => {
       expect(await send(started, '/models')).toMatchObject({ status: 200 });

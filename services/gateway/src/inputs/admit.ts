@@ -17,13 +17,19 @@ export interface Admission {
 
 type Work = (admission: Admission) => Promise<void> | void;
 
+/** As OpenAI's clients send it, or Anthropic's. */
+function keyOf({ headers }: IncomingMessage): string | undefined {
+  const key = headers['x-api-key'];
+  return headers.authorization ?? (typeof key === 'string' ? `Bearer ${key}` : undefined);
+}
+
 export async function admitted(
   { config, clock, events, access }: Parts,
   request: IncomingMessage,
   response: ServerResponse,
   work: Work,
 ): Promise<void> {
-  const { keyId, grant } = access.keys.identify(request.headers.authorization);
+  const { keyId, grant } = access.keys.identify(keyOf(request));
   const leave = access.slots.enter(keyId, grant.limits.concurrency);
   const room = access.bodies.room(keyId);
   try {

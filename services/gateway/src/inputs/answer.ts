@@ -1,7 +1,8 @@
-// Reads heads, and writes answers that are no streams: JSON values, and errors in OpenAI's shape.
+// Reads heads, and writes answers that are no streams: JSON values, and errors in the shape of the API that was asked.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asBacktalkError, isBacktalkError, newTrace, systemClock, traceFrom, type Trace } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
+import { anthropicError, errorEvent } from '../domain/anthropic-error.js';
 import { openAiError } from '../domain/openai-error.js';
 import { sseEvent } from '../domain/frame.js';
 import { Discarder } from './discard.js';
@@ -36,12 +37,17 @@ export function sendJson(response: ServerResponse, status: number, value: unknow
   response.writeHead(status, headOf(text, headers)).end(text);
 }
 
+/** Anthropic's API; all others are OpenAI's, or our own. */
+export const messagesPath = '/v1/messages';
+
 /** An answer that has begun gets its error as a frame, and ends. Errors from elsewhere are reported in our own words. */
 export function sendError(request: IncomingMessage, response: ServerResponse, thrown: unknown): void {
   if (response.destroyed || response.writableEnded) return;
-  const { status, headers, body } = openAiError(forClient(thrown));
+  const error = forClient(thrown);
+  const isMessages = request.url?.startsWith(messagesPath) === true;
+  const { status, headers, body } = isMessages ? anthropicError(error) : openAiError(error);
   const text = JSON.stringify(body);
-  if (response.headersSent) response.end(sseEvent(text));
+  if (response.headersSent) response.end(isMessages ? errorEvent(error) : sseEvent(text));
   else if (isBacktalkError(thrown, 'request_too_large') || isLongToCome(request)) {
     response.writeHead(status, headOf(text, { ...headers, Connection: 'close' })).write(text);
     discarder.discard(request, () => response.end());

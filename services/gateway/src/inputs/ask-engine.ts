@@ -5,11 +5,11 @@
 // lone one once more, after the routes were read again where the version was not known. One that failed on the prompt is
 // given one successor and no more; one that is gone after it had the prompt is not asked again, and a prompt on which two
 // have gone is given up. It never retries what the client itself got wrong, nor an answer that has begun.
-import { dialectNamed, isEngineError, type EngineChatRequest, type EngineClient } from '@backtalk/dialects';
+import { isEngineError, type EngineChatRequest, type EngineClient } from '@backtalk/dialects';
 import { asBacktalkError, inSpan, sha256Hex, type BacktalkError } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
 import { keylessId } from '../domain/caller.js';
-import { engineModelOf, engineRequest } from '../domain/engine-request.js';
+import { engineRequest, mayLoosen } from '../domain/engine-request.js';
 import { areFull, chooseReplica, type Replica, type ReplicaRequest } from '../domain/replica-choice.js';
 import type { Turn } from '../domain/turn.js';
 import type { Exchange } from './answer-turn.js';
@@ -63,6 +63,7 @@ class Asking<T> {
   private readonly gone = new Set<string>();
   private triesLeft: number;
   private seen = 0;
+  private isBounded = true;
 
   constructor(
     private readonly parts: Parts,
@@ -112,9 +113,10 @@ class Asking<T> {
     const { turn, exchange } = this;
     const deadlineMs = exchange.startedMs + this.parts.config.answerWaitMs - this.parts.clock.now();
     if (deadlineMs <= 0) throw gatewayErrors.engineTimeout({ retryAfterSeconds });
-    const engineModel = engineModelOf(turn.version, replica);
-    const messages = turn.shown === undefined ? undefined : exchange.shownMessages;
-    const body = engineRequest(exchange.request, engineModel, dialectNamed(replica.dialect), messages);
+    const { request, shownMessages = request.messages.json } = exchange;
+    const messages = turn.shown === undefined ? request.messages.json : shownMessages;
+    const { isBounded } = this;
+    const body = engineRequest(request, { version: turn.version, replica, messages, isBounded });
     const leave = slots.answer(turn.caller.keyId, replica.url, turn.version);
     try {
       return { turn, engine: replica, result: await this.ask(fleet.client(replica), body, deadlineMs), leave };
@@ -127,6 +129,11 @@ class Asking<T> {
 
   /** Returns where another try may be made. */
   private async failedAt(replica: Replica, error: BacktalkError): Promise<void> {
+    if (this.isBounded && mayLoosen(this.exchange.request) && isEngineError(error, 'context_length_exceeded')) {
+      this.isBounded = false;
+      this.triesLeft += 1;
+      return;
+    }
     if (this.turn.shown !== undefined && isEngineError(error, 'context_length_exceeded', 'invalid_request')) {
       // What the person sent may be short enough, or right, without them.
       this.turn = { ...this.turn, shown: undefined };

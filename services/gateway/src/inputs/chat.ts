@@ -1,4 +1,4 @@
-// POST /v1/chat/completions and /v1/responses: takes a request in and has it answered.
+// POST /v1/chat/completions, /v1/responses and /v1/messages: takes a request in and has it answered.
 //
 // Key and limits are checked before anything is read, and everything about the request before an engine is asked. Nothing
 // here waits for judge, trainer or publisher.
@@ -19,7 +19,11 @@ import { readBody } from './read-body.js';
 const quicklyReadBytes = 32 * 1024;
 
 /** Names of their routes, in metrics and traces. */
-export const answerRoutes: Readonly<Record<ClientApi, string>> = { chat: 'chat_completions', responses: 'responses' };
+export const answerRoutes: Readonly<Record<ClientApi, string>> = {
+  chat: 'chat_completions',
+  responses: 'responses',
+  messages: 'messages',
+};
 
 export function answering(api: ClientApi) {
   return (parts: Parts, request: IncomingMessage, response: ServerResponse): Promise<void> => {

@@ -1,5 +1,5 @@
 // The HTTP API: which path asks for what, and whether it may be asked at all where there are no keys. What a handler
-// throws becomes an answer in OpenAI's shape, and is counted.
+// throws becomes an answer in the shape of its API, and is counted.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { PageFile } from '@backtalk/console/files';
 import express, { type NextFunction, type Request, type Response } from 'express';
@@ -8,7 +8,7 @@ import { openPolicies } from '../domain/caller.js';
 import { foreignSign } from '../domain/foreign-request.js';
 import { listModels } from '../domain/model-list.js';
 import { admitted } from './admit.js';
-import { forClient, nameRequest, sendError, sendJson } from './answer.js';
+import { forClient, messagesPath, nameRequest, sendError, sendJson } from './answer.js';
 import { answering, answerRoutes } from './chat.js';
 import { feedback } from './feedback.js';
 import { addLesson, changeLesson, listLessons, retireLesson, showLesson } from './lessons.js';
@@ -17,7 +17,11 @@ import type { Parts } from './parts.js';
 import { endSession, giveOutcome } from './sessions.js';
 import { listVersions, showVersion } from './versions.js';
 
-const answerPaths = { '/v1/chat/completions': 'chat', '/v1/responses': 'responses' } as const;
+const answerPaths = {
+  '/v1/chat/completions': 'chat',
+  '/v1/responses': 'responses',
+  [messagesPath]: 'messages',
+} as const;
 
 type Handler<Q, S> = (parts: Parts, request: Q, response: S) => Promise<void> | void;
 type Method = 'get' | 'post' | 'patch' | 'delete';

@@ -9,7 +9,7 @@ const ran = (...texts: string[]): NextState => ({
   role: 'tool',
   text: texts.join('\n\n'),
   userText: '',
-  toolResults: texts.map((text) => ({ name: 'run', text })),
+  toolResults: texts.map((text) => ({ name: 'run', text, isError: false })),
 });
 const nothing: NextState = { role: 'user', text: '', userText: '', toolResults: [] };
 
@@ -87,7 +87,7 @@ describe('a call that a person refused', () => {
       'run_websearch',
       'readPatch',
     ])
-      expect(reasonsIn([{ name, text }])).toBe('');
+      expect(reasonsIn([{ name, text, isError: false }])).toBe('');
   });
 
   it.each([

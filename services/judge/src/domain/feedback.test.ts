@@ -40,7 +40,7 @@ it('feedback that is stored already is not too much, nor does a revision count t
 
 const wish = 'From now on answer in one sentence.';
 const nextOf = (text: string) =>
-  readNextState([{ text, provenance: Provenance.PROVENANCE_USER, toolName: '', toolCallId: '' }]);
+  readNextState([{ text, provenance: Provenance.PROVENANCE_USER, toolName: '', toolCallId: '', isError: false }]);
 const votes = (verdict: number, hint = '', stands = false) =>
   TurnJudged.fromPartial({ turn: 't', user: 'ann', verdict, hint, stands, source: TurnJudged_Source.SOURCE_VOTES });
 
@@ -201,7 +201,9 @@ describe('what the turn’s user asked for', () => {
 
   it('a reason for refusing a call is no wish, also under a thumb down', () => {
     const text = '{"status":"denied","feedback":"From now on use rg."}';
-    const next = readNextState([{ text, provenance: Provenance.PROVENANCE_TOOL, toolName: 'run', toolCallId: '' }]);
+    const next = readNextState([
+      { text, provenance: Provenance.PROVENANCE_TOOL, toolName: 'run', toolCallId: '', isError: false },
+    ]);
     const down = judgeFeedback({ ...bare, feedback: given('ann', -1), next }).message;
     expect(down).toMatchObject({ hint: 'From now on use rg.', stands: false });
     expect(ownWish(down).text).toBe('');

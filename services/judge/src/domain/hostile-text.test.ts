@@ -24,9 +24,10 @@ function material(next: NextState): Material {
 }
 
 const byUser = (text: string) => material({ role: 'user', text, userText: text, toolResults: [] });
-const byTool = (text: string) => material({ role: 'tool', text, userText: '', toolResults: [{ name: 'bash', text }] });
+const byTool = (text: string) =>
+  material({ role: 'tool', text, userText: '', toolResults: [{ name: 'bash', text, isError: false }] });
 
-const message = { provenance: Provenance.PROVENANCE_USER, toolCallId: '', toolName: '' };
+const message = { provenance: Provenance.PROVENANCE_USER, toolCallId: '', toolName: '', isError: false };
 
 const readers: readonly (readonly [string, (text: string) => unknown])[] = [
   ['ownWords', ownWords],
@@ -40,8 +41,8 @@ const readers: readonly (readonly [string, (text: string) => unknown])[] = [
   ['hindsightOfFeedback', (text) => hindsightOfFeedback([text], true, hearing.standing)],
   ['the words of a user', (text) => featuresOf(byUser(text))],
   ['the words of a tool', (text) => featuresOf(byTool(text))],
-  ['the evidence of a tool', (text) => toolEvidence({ name: 'bash', text })],
-  ['the evidence of its last line', (text) => toolEvidence({ name: 'bash', text: `x\n${text} =` })],
+  ['the evidence of a tool', (text) => toolEvidence({ name: 'bash', text, isError: false })],
+  ['the evidence of its last line', (text) => toolEvidence({ name: 'bash', text: `x\n${text} =`, isError: false })],
   ['a scored vote', (text) => entryOf(saidIn(byUser(text).next))],
   ['a free vote', (text) => freePrompt(byUser(text), { wording: 0, isForced: false, tokensMax: 4_000 })],
   ['the answer to a free vote', (text) => readReply({ text: `${text}\\boxed{1}`, isWhole: true })],

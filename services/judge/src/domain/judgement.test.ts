@@ -140,7 +140,7 @@ describe('a judgement', () => {
   it('a reason for refusing a call is hindsight of its turn, and no wish, whatever it says', () => {
     const refusedWith = (reason: string) => {
       const text = `The user rejected permission to use this specific tool call with the following feedback: ${reason}`;
-      const said = { text, provenance: Provenance.PROVENANCE_TOOL, toolName: 'bash', toolCallId: 'c' };
+      const said = { text, provenance: Provenance.PROVENANCE_TOOL, toolName: 'bash', toolCallId: 'c', isError: false };
       const next = readNextState([said]);
       if (next === undefined) throw new Error('It says nothing.');
       const evidence = gatherEvidence({ next });

@@ -2,7 +2,13 @@ import { Provenance } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 import { readNextState } from './next-state.js';
 
-const said = (provenance: Provenance, text: string) => ({ provenance, text, toolCallId: '', toolName: 'fetch' });
+const said = (provenance: Provenance, text: string) => ({
+  provenance,
+  text,
+  toolCallId: '',
+  toolName: 'fetch',
+  isError: false,
+});
 
 describe('readNextState', () => {
   it('lets a person outrank tools, and keeps what tools said apart', () => {
@@ -14,7 +20,7 @@ describe('readNextState', () => {
       role: 'user',
       text: 'never mind, thanks',
       userText: 'never mind, thanks',
-      toolResults: [{ name: 'fetch', text: '{"error": "x"}' }],
+      toolResults: [{ name: 'fetch', text: '{"error": "x"}', isError: false }],
     });
   });
 

@@ -11,6 +11,8 @@ export type Role = (typeof roles)[number];
 export interface ToolResult {
   readonly name: string;
   readonly text: string;
+  /** Its client says that it is an error. */
+  readonly isError: boolean;
 }
 
 export interface NextState {
@@ -37,7 +39,7 @@ export function readNextState(messages: readonly NextStateMessage[]): NextState 
   const environmentText = textOf(messages, Provenance.PROVENANCE_ENVIRONMENT);
   const toolResults = messages
     .filter(({ provenance }) => machines.includes(provenance))
-    .map(({ toolName, text }) => ({ name: toolName, text }));
+    .map(({ toolName, text, isError }) => ({ name: toolName, text, isError }));
   const rest = { userText, toolResults };
   if (byUser !== '') return { role: 'user', text: byUser, ...rest };
   if (messages.some(({ provenance }) => provenance === Provenance.PROVENANCE_TOOL)) {

@@ -41,7 +41,7 @@ export function plantedOf(turn: string, planted: readonly PlantedTurn[]): Plante
 }
 
 export function plantedMaterial({ question, answer, next }: PlantedTurn, turn: string): Material | undefined {
-  const spoken = { text: next, provenance: Provenance.PROVENANCE_USER, toolName: '', toolCallId: '' };
+  const spoken = { text: next, provenance: Provenance.PROVENANCE_USER, toolName: '', toolCallId: '', isError: false };
   const continued = TurnContinued.fromPartial({ turn, nextState: [spoken] });
   return readMaterial([{ role: 'user', content: question }], TurnCompleted.fromPartial({ text: answer }), continued);
 }

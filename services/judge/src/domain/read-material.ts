@@ -44,7 +44,9 @@ export function askedIn(
 
 /** A comment is read as if it had been the next message. */
 export function saidInComment(text: string): NextState | undefined {
-  return readNextState([{ text, provenance: Provenance.PROVENANCE_USER, toolName: '', toolCallId: '' }]);
+  return readNextState([
+    { text, provenance: Provenance.PROVENANCE_USER, toolName: '', toolCallId: '', isError: false },
+  ]);
 }
 
 /** An answer that was asked for again has no words after it. */

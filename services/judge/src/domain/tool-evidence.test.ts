@@ -1,10 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { toolEvidence } from './tool-evidence.js';
 
-const verdicts = (text: string, name = 'run_command') =>
-  toolEvidence({ name, text }).map((vote) => [vote.name, vote.verdict, vote.detail]);
+const verdicts = (text: string, name = 'run_command', isError = false) =>
+  toolEvidence({ name, text, isError }).map((vote) => [vote.name, vote.verdict, vote.detail]);
 
 describe('evidence in tool results', () => {
+  it('a result that its client marks as an error is one, whatever it says, unless the person refused the call', () => {
+    expect(verdicts('String to replace not found in file.', 'Edit', true)).toEqual([['tool_error', -1, 'marked']]);
+    expect(verdicts('', 'Edit', true)).toEqual([['tool_error', -1, 'marked']]);
+    expect(verdicts('{"exit_code": 0}', 'Bash', true)).toEqual([['tool_error', -1, 'marked']]);
+    expect(verdicts('Tool call execution denied.', 'Bash', true)).toEqual([['tool_refused', -1, 'ai-sdk']]);
+  });
+
   it('reads exit codes from fields, and from the first or last line', () => {
     expect(verdicts('{"stdout": "", "exit_code": 2}')).toEqual([['exit_code', -1, '2']]);
     expect(verdicts('compiled\nExit code: 0')).toEqual([['exit_code', 1, '0']]);

@@ -1,5 +1,6 @@
-// Evidence in what tools returned. In: a result. Out: what its structured fields say: that it was refused, exit code, HTTP status,
-// error fields, state, and the summary of a test run. Prose is never read: a web page may say anything it likes.
+// Evidence in what tools returned. In: a result. Out: what its structured fields say: that it was refused, its client's mark
+// of an error, exit code, HTTP status, error fields, state, and the summary of a test run. Prose is never read: a web page may
+// say anything it likes.
 import { clip, nextStateBounds } from '@backtalk/kit';
 import type { ToolResult } from './next-state.js';
 import { refusalIn } from './refusals.js';
@@ -11,14 +12,17 @@ import { testEvidence } from './test-runs.js';
 /** Nothing was found: neither success nor failure. */
 const empty: EvidenceVote = { name: 'tool_error', verdict: 0, detail: 'empty' };
 
+const markedError: EvidenceVote = { name: 'tool_error', verdict: -1, detail: 'marked' };
+
 const exitLine =
   /^(?:\[?(?:exit (?:code|status)|return ?code)[:= ]+(-?\d+)\]?|(?:process|command) exited with (?:code|status) (-?\d+)\.?|<returncode>(-?\d+)<\/returncode>)$/i;
 
 /** Pieces of evidence, at most one of each name; the outermost field counts, fields inside text do not. */
-export function toolEvidence({ name, text }: ToolResult): EvidenceVote[] {
-  if (text.trim() === '') return [empty];
+export function toolEvidence({ name, text, isError }: ToolResult): EvidenceVote[] {
   const refused = refusalIn(text);
   if (refused !== undefined) return [refused];
+  if (isError) return [markedError];
+  if (text.trim() === '') return [empty];
   const fields = jsonObject(text);
   if (fields !== undefined) return fromFields(fields);
   const lines = clip(text, nextStateBounds.textCharactersMax)

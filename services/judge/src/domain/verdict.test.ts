@@ -57,7 +57,12 @@ describe('a judge that reads', () => {
     return judge(material, votes, { evidence: gatherEvidence(material) }, mark, hearing);
   };
   const said = (text: string): NextState => ({ role: 'user', text, userText: text, toolResults: [] });
-  const ran = (text: string): NextState => ({ role: 'tool', text, userText: '', toolResults: [{ name: 'run', text }] });
+  const ran = (text: string): NextState => ({
+    role: 'tool',
+    text,
+    userText: '',
+    toolResults: [{ name: 'run', text, isError: false }],
+  });
 
   it.each(['Oh great, now the build is red.', 'Nice try.', 'Great, it deleted my files.', 'Thanks for nothing.'])(
     'lets no phrase outvote the judge on "%s"',

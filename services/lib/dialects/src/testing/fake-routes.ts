@@ -65,6 +65,8 @@ async function chat(state: FakeState, body: unknown, response: ServerResponse): 
   const model = request.model ?? state.baseModel;
   if (request.tools !== undefined && state.settings.faults.lacks === 'tools')
     return refusal(400, '"auto" tool choice requires --enable-auto-tool-choice', 'BadRequestError');
+  const most = request.max_completion_tokens ?? request.max_tokens ?? 1;
+  if (most > state.settings.maxContext) return unbounded(state, most);
   return work(state, model, response, async (digest) => {
     const plan = planChat(request, model, digest, state.settings, state.counts.requests);
     if (plan.promptIds.length >= state.settings.maxContext) return overflow(state, plan.promptIds.length);
@@ -184,6 +186,12 @@ function unknownModel({ baseModel, adapters }: FakeState, model: string): FakeAn
 function overflow({ settings }: FakeState, tokens: number): FakeAnswer {
   const message = `This model's maximum context length is ${settings.maxContext} tokens. However, your prompt contains at least ${tokens} input tokens. (parameter=input_tokens, value=${tokens})`;
   return refusal(400, message, 'BadRequestError', 'input_tokens');
+}
+
+/** vLLM 0.32's words. */
+function unbounded({ settings }: FakeState, most: number): FakeAnswer {
+  const message = `max_tokens=${most} cannot be greater than max_model_len=${settings.maxContext}. Please request fewer output tokens. (parameter=max_tokens, value=${most})`;
+  return refusal(400, message, 'BadRequestError', 'max_tokens');
 }
 
 function read<T>(schema: z.ZodType<T>, body: unknown): Given<T> {

@@ -1,0 +1,158 @@
+import { CaptureAccumulator, type Capture, type EngineFrame } from '@backtalk/dialects';
+import { describe, expect, it } from 'vitest';
+import { MessageEvents, wholeMessage } from './messages-answer.js';
+
+const view = { turn: 'turn_abc', model: 'backtalk' };
+const usage = { promptTokens: 7, cachedTokens: 2, completionTokens: 5 };
+const frame = (given: Partial<EngineFrame>): EngineFrame => ({ raw: {}, choice: 0, ...given });
+const callDelta = (index: number, written: string, name?: string) => ({
+  index,
+  ...(name === undefined ? {} : { id: `call_${String(index)}`, name }),
+  arguments: written,
+});
+
+interface Event {
+  readonly type: string;
+  readonly index?: number;
+  readonly content_block?: Readonly<Record<string, unknown>>;
+  readonly delta?: Readonly<Record<string, unknown>>;
+}
+
+function eventsOf(text: string): Event[] {
+  return text
+    .split('\n\n')
+    .filter((event) => event !== '')
+    .map((event) => {
+      const [, type = '', data = ''] = /^event: (.*)\ndata: (.*)$/.exec(event) ?? [];
+      const read = JSON.parse(data) as Event;
+      expect(read.type).toBe(type);
+      return read;
+    });
+}
+
+function streamed(frames: readonly Partial<EngineFrame>[]): Event[] {
+  const events = new MessageEvents(view);
+  return eventsOf(frames.map((given) => events.frame(frame(given))).join('') + events.end());
+}
+
+function captureOf(frames: readonly Partial<EngineFrame>[]): Capture {
+  const accumulator = new CaptureAccumulator();
+  for (const given of frames) accumulator.add(frame(given));
+  return accumulator.capture();
+}
+
+const whole = (frames: readonly Partial<EngineFrame>[], raw: object = {}) =>
+  wholeMessage({ ...raw }, captureOf(frames), view);
+
+/** As clients put the blocks of a stream together. */
+function blocksOf(events: readonly Event[]): unknown[] {
+  const blocks: { block: Record<string, unknown>; input: string }[] = [];
+  for (const { type, index = -1, content_block: begun, delta = {} } of events) {
+    if (type === 'content_block_start') {
+      expect(index).toBe(blocks.length);
+      blocks.push({ block: { ...begun }, input: '' });
+    }
+    const at = blocks[index];
+    if (type !== 'content_block_delta' || at === undefined) continue;
+    for (const key of ['text', 'thinking', 'signature'])
+      if (typeof delta[key] === 'string') at.block[key] = String(at.block[key]) + delta[key];
+    if (typeof delta['partial_json'] === 'string') at.input += delta['partial_json'];
+  }
+  return blocks.map(({ block, input }) =>
+    block['type'] === 'tool_use' ? { ...block, input: JSON.parse(input === '' ? '{}' : input) as unknown } : block,
+  );
+}
+
+const frames: readonly Partial<EngineFrame>[] = [
+  { reasoning: 'Rome, ', promptIds: [1, 2, 3] },
+  { reasoning: 'then.' },
+  { content: 'I ' },
+  { content: 'look.' },
+  { toolCallDeltas: [callDelta(0, '{"place"', 'rain')] },
+  { toolCallDeltas: [callDelta(1, '{', 'tide')] },
+  { toolCallDeltas: [callDelta(0, ':"Rome"}'), callDelta(1, '}')] },
+  { finishReason: 'tool_calls' },
+  { choice: -1, usage },
+];
+
+describe('a message', () => {
+  it('a message has a block for the thought, the words and each call, and token counts', () => {
+    expect(whole(frames)).toEqual({
+      id: 'turn_abc',
+      type: 'message',
+      role: 'assistant',
+      model: 'backtalk',
+      content: [
+        { type: 'thinking', thinking: 'Rome, then.', signature: 'turn_abc' },
+        { type: 'text', text: 'I look.' },
+        { type: 'tool_use', id: 'call_0', name: 'rain', input: { place: 'Rome' } },
+        { type: 'tool_use', id: 'call_1', name: 'tide', input: {} },
+      ],
+      stop_reason: 'tool_use',
+      stop_sequence: null,
+      usage: { input_tokens: 5, cache_creation_input_tokens: 0, cache_read_input_tokens: 2, output_tokens: 5 },
+    });
+  });
+
+  it('a stream has the same blocks, one after the other, though pieces of calls come in turns', () => {
+    const events = streamed(frames);
+    const { content, stop_reason, stop_sequence, usage: counted } = whole(frames);
+    expect(blocksOf(events)).toEqual(content);
+    expect(events.map(({ type }) => type)).toEqual([
+      'message_start',
+      ...['content_block_start', 'content_block_delta', 'content_block_delta', 'content_block_delta'],
+      'content_block_stop',
+      ...['content_block_start', 'content_block_delta', 'content_block_delta', 'content_block_stop'],
+      ...['content_block_start', 'content_block_delta', 'ping', 'content_block_delta', 'ping', 'content_block_stop'],
+      ...['content_block_start', 'content_block_delta', 'content_block_stop'],
+      'message_delta',
+      'message_stop',
+    ]);
+    expect(events[0]).toMatchObject({ message: { id: 'turn_abc', content: [], usage: { input_tokens: 3 } } });
+    expect(events.at(-2)).toMatchObject({ delta: { stop_reason, stop_sequence }, usage: counted });
+  });
+
+  it('words that come while a call is open follow it, and the space around calls is none', () => {
+    const call = { toolCallDeltas: [callDelta(0, '{', 'tide')] };
+    const rest = { toolCallDeltas: [callDelta(0, '}')] };
+    const answer = [call, { content: '\n' }, { content: 'So' }, rest, { content: ' far.' }, { finishReason: 'stop' }];
+    expect(blocksOf(streamed(answer))).toEqual([
+      { type: 'tool_use', id: 'call_0', name: 'tide', input: {} },
+      { type: 'text', text: 'So far.' },
+    ]);
+  });
+
+  it.each([
+    ['stop', {}, 'end_turn', null],
+    ['stop', { stop_reason: 'END' }, 'stop_sequence', 'END'],
+    ['stop', { stop_reason: 151_645 }, 'end_turn', null],
+    ['length', {}, 'max_tokens', null],
+    ['content_filter', {}, 'refusal', null],
+  ])('an answer that ended by %s %j says so', (finishReason, choice, reason, sequence) => {
+    const said = { stop_reason: reason, stop_sequence: sequence };
+    const raw = { choices: [choice] };
+    const answer = [{ content: 'Hello' }, { finishReason, raw }];
+    expect(whole(answer, raw)).toMatchObject(said);
+    expect(streamed(answer).at(-2)).toMatchObject({ delta: said });
+  });
+
+  it('an answer that the engine ended itself is an error, whole and streamed', () => {
+    const answer = [{ content: 'Hello' }, { finishReason: 'abort' }];
+    expect(() => whole(answer)).toThrow(/failed in the middle/);
+    expect(streamed(answer).at(-1)).toMatchObject({ type: 'error', error: { type: 'api_error' } });
+  });
+
+  it('an answer that says nothing has words that are none', () => {
+    const answer = [{ finishReason: 'stop' }, { choice: -1, usage }];
+    expect(whole(answer)['content']).toEqual([{ type: 'text', text: '' }]);
+    expect(blocksOf(streamed(answer))).toEqual([{ type: 'text', text: '' }]);
+  });
+
+  it('a call whose arguments are no object is told as what was written, and one without an id gets one', () => {
+    const answer = [{ toolCallDeltas: [{ index: 0, name: 'rain', arguments: '[1' }] }, { finishReason: 'tool_calls' }];
+    expect(whole(answer)['content']).toEqual([
+      { type: 'tool_use', id: 'toolu_abc_0', name: 'rain', input: { INVALID_JSON: '[1' } },
+    ]);
+    expect(streamed(answer)[1]).toMatchObject({ content_block: { id: 'toolu_abc_0' } });
+  });
+});
