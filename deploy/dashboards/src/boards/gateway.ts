@@ -2,7 +2,7 @@
 import { eachPod, most, perSecond, quantile, shareOf, total } from '../queries.js';
 import type { Dashboard, Row } from '../spec.js';
 
-const chat = 'route=~"chat_completions|responses"';
+const chat = 'route=~"chat_completions|responses|messages"';
 const inGateway = 'job=~".*gateway.*"';
 
 const clients: Row = {

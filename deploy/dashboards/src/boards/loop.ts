@@ -2,7 +2,7 @@
 import { inRange, most, ofPolicy, perSecond, quantileInRange, stableVersionOfPolicy, total } from '../queries.js';
 import type { Dashboard, Row } from '../spec.js';
 
-const chat = 'route=~"chat_completions|responses"';
+const chat = 'route=~"chat_completions|responses|messages"';
 const openBatch = most('backtalk_trainer_batch_open_timestamp_seconds', '', ofPolicy);
 
 const funnel: Row = {

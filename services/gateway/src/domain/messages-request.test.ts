@@ -183,7 +183,7 @@ describe('readMessages', () => {
     ['{"device_id":"0a1b","account_uuid":"","session_id":"3c5d"}', '0a1b'],
     ['{"device_id":"0a1b","account_uuid":"a-1","session_id":"3c5d"}', 'a-1'],
     ['{"device_id"', '{"device_id"'],
-  ])('who asks as %s is %s in every session', (id, user) => {
+  ])('a person who asks as %s is %s in every session', (id, user) => {
     expect(read({ metadata: { user_id: id } })['user']).toBe(user);
   });
 
@@ -209,7 +209,7 @@ describe('readMessages', () => {
     const hello = asks(text('Hello'));
     const changes = (...content: unknown[]) => [hello, { role: 'system', content }];
 
-    it('are functions, without what an engine of one’s own has no use for', () => {
+    it('tools are functions, without what an engine of one’s own has no use for', () => {
       expect(
         read({ tools: [{ ...rain, type: 'custom', cache_control: { type: 'ephemeral' }, strict: true }] }),
       ).toMatchObject({
@@ -217,7 +217,7 @@ describe('readMessages', () => {
       });
     });
 
-    it('that a client holds back are offered once they are found', () => {
+    it('tools that a client holds back are offered once they are found', () => {
       expect(namesOf([hello])).toEqual(['rain']);
       const found = result([{ type: 'tool_reference', tool_name: 'tide' }]);
       expect(namesOf([hello, answers(call), asks(found)])).toEqual(['rain', 'tide']);
@@ -228,7 +228,7 @@ describe('readMessages', () => {
       });
     });
 
-    it('come and go in the midst of a conversation', () => {
+    it('tools come and go in the midst of a conversation', () => {
       const removal = { type: 'tool_removal', tool: { type: 'tool_reference', name: 'rain' } };
       const addition = { type: 'tool_addition', tool: { type: 'tool_reference', name: 'tide' } };
       const definition = { type: 'tool_addition', tool: { type: 'tool_definition', definition: wind } };
@@ -236,7 +236,7 @@ describe('readMessages', () => {
       expect(messagesOf(changes(removal))).toEqual([{ role: 'user', content: 'Hello' }]);
     });
 
-    it('that a service runs are left out beside others, and refused alone', () => {
+    it('tools that a service runs are left out beside others, and refused alone', () => {
       const search = { type: 'web_search_20250305', name: 'web_search' };
       expect(namesOf([hello], [search, rain])).toEqual(['rain']);
       expect(() => read({ tools: [search] })).toThrow(/'tools\[0\]\.type'/);

@@ -96,7 +96,7 @@ const toolList = z.array(tool, 'it must be a list').superRefine((given, context)
   context.addIssue({ code: 'custom', path: [0, 'type'], ...unsupported(why) });
 });
 
-/** Described by whoever asks, and run by them. */
+/** Described by the client, and run by it. */
 function isCustom({ type }: JsonObject): boolean {
   return type == null || type === 'custom';
 }

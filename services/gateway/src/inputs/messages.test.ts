@@ -120,7 +120,7 @@ it('what is not had here is refused in the API’s own words, before an engine i
       type: 'error',
       error: {
         type: 'invalid_request_error',
-        message: expect.stringContaining("'container'"),
+        message: "Unsupported parameter: 'container': nothing is run here.",
         details: { error_code: 'unsupported_parameter' },
       },
     },

@@ -17,6 +17,13 @@ describe('evidence in tool results', () => {
     expect(verdicts('compiled\nExit code: 0')).toEqual([['exit_code', 1, '0']]);
     expect(verdicts('<returncode>1</returncode>\nno such file')).toEqual([['exit_code', -1, '1']]);
     expect(verdicts('one\nExit code: 1\nthree')).toEqual([]);
+    const head =
+      'Chunk ID: 33549c\nWall time: 0.0 seconds\nProcess exited with code 2\nOriginal token count: 4\nOutput:\n';
+    expect(verdicts(`${head}no such file`)).toEqual([['exit_code', -1, '2']]);
+    expect(verdicts(`${head}Exit code: 0`)).toEqual([['exit_code', -1, '2']]);
+    expect(verdicts('Chunk ID: 33549c\nWall time: 0.0 seconds\nOutput:\nProcess exited with code 2\nand more')).toEqual(
+      [],
+    );
   });
 
   it('reads HTTP status, where 202 is neither success nor failure', () => {

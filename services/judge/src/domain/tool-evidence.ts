@@ -33,8 +33,7 @@ export function toolEvidence({ name, text, isError }: ToolResult): EvidenceVote[
   const [, status] = /^HTTP(?:\/[\d.]+)? ([1-5]\d\d)\b/.exec(first) ?? [];
   if (status !== undefined && (lines.length === 1 || first.length <= 80)) return [httpEvidence(Number(status))];
   if (!runsPrograms(name)) return [];
-  // Harnesses write it first or last; in between it is a program's output.
-  for (const line of [lines.at(-1), first]) {
+  for (const line of harnessLines(lines)) {
     const [, ...codes] = exitLine.exec(line ?? '') ?? [];
     const code = codes.find((found) => found !== undefined);
     if (code !== undefined) return [exitEvidence(Number(code))];
@@ -42,6 +41,15 @@ export function toolEvidence({ name, text, isError }: ToolResult): EvidenceVote[
   const tests = testEvidence(lines);
   return tests === undefined ? [] : [tests];
 }
+
+/** Harnesses write it first or last, or as Codex in a head of lines before "Output:"; all else is a program's output. */
+function harnessLines(lines: readonly string[]): readonly string[] {
+  const output = lines.slice(0, headLinesMax).indexOf('Output:');
+  if (output > 0 && /^(?:Chunk ID|Wall time): /.test(lines[0] ?? '')) return lines.slice(0, output);
+  return [...lines.slice(-1), ...lines.slice(0, 1)];
+}
+
+const headLinesMax = 8;
 
 function jsonObject(text: string): Map<string, unknown> | undefined {
   const trimmed = text.trim();
