@@ -112,7 +112,8 @@ export const gatewayErrors = defineErrors('gateway', {
     code: 'unknown_url',
     status: 404,
     retry: 'never',
-    message: () => 'Unknown request URL. The base URL ends in /v1.',
+    message: () =>
+      'Unknown request URL. OpenAI’s clients take a base URL that ends in /v1, Anthropic’s the same without it.',
   },
   wrongMethod: {
     code: 'method_not_allowed',

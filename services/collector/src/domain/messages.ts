@@ -60,6 +60,11 @@ const sidePatterns: readonly RegExp[] = [
   // Histories that grow too long are replaced by what is answered to such a request.
   /^\s*(?:please )?(?:create|write|give|provide|extend|update) (?:a |the )(?:detailed |concise |brief )?summary\b[^.\n]{1,60}\b(?:conversation (?:above|so far|history)|(?:new )?messages above)/i,
   /^\s*your task is to create a (?:detailed |concise )?summary of (?:the|our|this) conversation\b/i,
+  // Claude Code: /compact, what might be asked next, a recap, what an agent of its own is at.
+  /^\s*critical: respond with text only\b/i,
+  /^\s*\[suggestion mode:/i,
+  /^\s*the user stepped away and is coming back\b/i,
+  /^\s*describe your most recent action in \d/i,
   /^\s*provide a detailed prompt for continuing our conversation above\b/i,
 ];
 

@@ -38,6 +38,14 @@ describe('nextStateOf', () => {
     ]);
   });
 
+  it('a result that is marked as an error is one where it has no words, too', () => {
+    const messages = read([
+      { role: 'assistant', content: null, tool_calls: [{ id: 'call_1', function: { name: 'look', arguments: '{}' } }] },
+      { role: 'tool', tool_call_id: 'call_1', content: [{ type: 'image_url' }], is_error: true },
+    ]);
+    expect(nextStateOf(messages, 0, '', none)).toMatchObject([{ text: '', toolName: 'look', isError: true }]);
+  });
+
   it('what follows another answer is said about that one', () => {
     const messages = read([
       { role: 'user', content: 'Why?' },

@@ -29,7 +29,7 @@ export function nextStateOf(
   const toolNames = new Map(answer.toolCalls.map(({ id, name }) => [id, name]));
   const said = untilAnswered(messages.slice(messages.indexOf(answer) + 1))
     .flatMap((message) =>
-      message.texts.map((text) => {
+      (message.isError && message.texts.length === 0 ? [''] : message.texts).map((text) => {
         const provenance = provenanceOf(message, text, turnType, earlierTexts);
         return {
           provenance,

@@ -31,7 +31,9 @@ const types: Readonly<Record<number, string>> = {
 export function anthropicError(error: BacktalkError): AnthropicError {
   const { status, headers, body } = openAiError(error);
   const type = types[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error');
-  const { message, code } = body.error;
+  const { message: said, code } = body.error;
+  // By these words clients know that a conversation is to be shortened.
+  const message = code === 'context_length_exceeded' ? `prompt is too long: ${said}` : said;
   return { status, headers, body: { type: 'error', error: { type, message, details: { error_code: code } } } };
 }
 

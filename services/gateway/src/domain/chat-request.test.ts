@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readChatRequest } from './chat-request.js';
+import { readChat, readChatRequest } from './chat-request.js';
 
 const messages = [{ role: 'user', content: 'Hello' }];
 const rules = { messagesMax: 2_000, temperature: 0.8 };
@@ -191,10 +191,15 @@ describe('readChatRequest', () => {
     expect(refusal({ model: 'backtalk', messages: [{ role: 'user', content: [part] }] })).toBeUndefined();
   });
 
-  it('refuses JSON that is nested too deep to be written again', () => {
-    const deep: unknown = JSON.parse('[{"a":'.repeat(5000) + '1' + '}]'.repeat(5000));
-    expect(refusal({ model: 'backtalk', messages, deep })).toMatchObject({ code: 'invalid_json' });
-  });
+  it.each(['chat', 'responses', 'messages'] as const)(
+    'refuses JSON that is nested too deep to be written again, before anything of it is read: %s',
+    (api) => {
+      const deep = `${'[{"a":'.repeat(5_000)}1${'}]'.repeat(5_000)}`;
+      const block = `{"type":"tool_use","id":"c","name":"f","input":{"a":${deep}}}`;
+      const body = Buffer.from(`{"model":"backtalk","messages":[{"role":"assistant","content":[${block}]}]}`);
+      expect(() => readChat(body, { ...rules, api })).toThrow(expect.objectContaining({ code: 'invalid_json' }));
+    },
+  );
 
   it('takes an assistant message without content, as tool calls have', () => {
     const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } };

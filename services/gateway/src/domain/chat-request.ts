@@ -207,6 +207,8 @@ const schema = z.object({
 
 export function readChat(bytes: Buffer, rules: ReadingRules): ChatRequest {
   const body = parseJson(bytes);
+  if (isJsonObject(body) && isDeeperThan(body, depthMax))
+    throw gatewayErrors.invalidJson({ why: `it is nested deeper than ${depthMax}` });
   const { api, messagesMax } = rules;
   if (api === 'chat') return readChatRequest(body, rules);
   if (api === 'messages') return { ...readChatRequest(readMessages(body, messagesMax), rules), api };
@@ -216,8 +218,6 @@ export function readChat(bytes: Buffer, rules: ReadingRules): ChatRequest {
 
 export function readChatRequest(body: unknown, { messagesMax, temperature }: Omit<ReadingRules, 'api'>): ChatRequest {
   refuseManyMessages(body, messagesMax);
-  if (isJsonObject(body) && isDeeperThan(body, depthMax))
-    throw gatewayErrors.invalidJson({ why: `it is nested deeper than ${depthMax}` });
   const { value, fields: all } = readAs(schema, body);
   const thinking = value.chat_template_kwargs == null ? thinkingOf(value) : undefined;
   const switched = thinking === undefined ? all : { ...all, chat_template_kwargs: { enable_thinking: thinking } };

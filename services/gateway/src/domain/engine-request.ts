@@ -3,7 +3,7 @@
 // In: the client's request, its messages with lessons in them where some are shown, the engine and the weights. Out: the body
 // for the engine: those of the client's fields that an engine of its dialect takes. Pure.
 import { dialectNamed, fateOfChatField, JsonText, type EngineChatRequest } from '@backtalk/dialects';
-import { isBaseVersion, type JsonObject } from '@backtalk/kit';
+import { isBaseVersion, isJsonObject, type JsonObject } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
 import type { ChatRequest } from './chat-request.js';
 import type { Replica } from './replica-choice.js';
@@ -20,7 +20,7 @@ export interface Asking {
 
 /** Throws `unsupported_parameter` for a field that engines of other dialects take, and this one does not. */
 export function engineRequest(
-  { fields, writtenFields, sampling, thinkingIsSwitched }: ChatRequest,
+  { api, fields, writtenFields, sampling, thinkingIsSwitched }: ChatRequest,
   { version, replica, messages, isBounded }: Asking,
 ): EngineChatRequest {
   const dialect = dialectNamed(replica.dialect);
@@ -37,7 +37,8 @@ export function engineRequest(
   for (const field of Object.keys(fields)) if (isPassed(field)) passedOn[field] = fields[field];
   for (const [field, json] of Object.entries(writtenFields)) if (isPassed(field)) passedOn[field] = new JsonText(json);
   const sampler = dialect === 'openai' ? askedFor(sampling.fields, fields) : sampling.fields;
-  return { ...passedOn, ...sampler, model: engineModelOf(version, replica), messages: new JsonText(messages) };
+  const written = dialect === 'openai' && api !== 'chat' ? withoutExtras(messages) : messages;
+  return { ...passedOn, ...sampler, model: engineModelOf(version, replica), messages: new JsonText(written) };
 }
 
 /**
@@ -46,6 +47,20 @@ export function engineRequest(
  */
 export function mayLoosen({ api }: ChatRequest): boolean {
   return api === 'messages';
+}
+
+/** What another API's messages are written with besides: engines of one's own take no notice, and services of others refuse it. */
+const extras = ['is_error', 'reasoning', 'reasoning_content'] as const;
+
+function withoutExtras(messages: Uint8Array): Uint8Array {
+  const text = Buffer.from(messages.buffer, messages.byteOffset, messages.byteLength).toString();
+  if (!extras.some((key) => text.includes(`"${key}":`))) return messages;
+  const read: unknown = JSON.parse(text);
+  const strict = (Array.isArray(read) ? read : []).filter(isJsonObject).map((message) => {
+    const kept = Object.entries(message).filter(([key]) => !extras.some((extra) => extra === key));
+    return Object.fromEntries(kept);
+  });
+  return Buffer.from(JSON.stringify(strict));
 }
 
 /** Services of others refuse arguments that they do not know: what the client left open is left out. */

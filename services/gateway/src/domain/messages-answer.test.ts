@@ -94,7 +94,7 @@ describe('a message', () => {
     });
   });
 
-  it('a stream has the same blocks, one after the other, though pieces of calls come in turns', () => {
+  it('a stream has the same blocks, calls last, though their pieces come in turns', () => {
     const events = streamed(frames);
     const { content, stop_reason, stop_sequence, usage: counted } = whole(frames);
     expect(blocksOf(events)).toEqual(content);
@@ -102,8 +102,9 @@ describe('a message', () => {
       'message_start',
       ...['content_block_start', 'content_block_delta', 'content_block_delta', 'content_block_delta'],
       'content_block_stop',
-      ...['content_block_start', 'content_block_delta', 'content_block_delta', 'content_block_stop'],
-      ...['content_block_start', 'content_block_delta', 'ping', 'content_block_delta', 'ping', 'content_block_stop'],
+      ...['content_block_start', 'content_block_delta', 'content_block_delta'],
+      ...['ping', 'ping', 'ping', 'ping', 'content_block_stop'],
+      ...['content_block_start', 'content_block_delta', 'content_block_stop'],
       ...['content_block_start', 'content_block_delta', 'content_block_stop'],
       'message_delta',
       'message_stop',
@@ -112,13 +113,13 @@ describe('a message', () => {
     expect(events.at(-2)).toMatchObject({ delta: { stop_reason, stop_sequence }, usage: counted });
   });
 
-  it('words that come while a call is open follow it, and the space around calls is none', () => {
+  it('words that come between the pieces of a call stand before it, as whole, and the space around calls is none', () => {
     const call = { toolCallDeltas: [callDelta(0, '{', 'tide')] };
     const rest = { toolCallDeltas: [callDelta(0, '}')] };
     const answer = [call, { content: '\n' }, { content: 'So' }, rest, { content: ' far.' }, { finishReason: 'stop' }];
     expect(blocksOf(streamed(answer))).toEqual([
-      { type: 'tool_use', id: 'call_0', name: 'tide', input: {} },
       { type: 'text', text: 'So far.' },
+      { type: 'tool_use', id: 'call_0', name: 'tide', input: {} },
     ]);
   });
 
@@ -126,6 +127,7 @@ describe('a message', () => {
     ['stop', {}, 'end_turn', null],
     ['stop', { stop_reason: 'END' }, 'stop_sequence', 'END'],
     ['stop', { stop_reason: 151_645 }, 'end_turn', null],
+    ['stop', { matched_stop: 'END' }, 'stop_sequence', 'END'],
     ['length', {}, 'max_tokens', null],
     ['content_filter', {}, 'refusal', null],
   ])('an answer that ended by %s %j says so', (finishReason, choice, reason, sequence) => {
@@ -148,11 +150,13 @@ describe('a message', () => {
     expect(blocksOf(streamed(answer))).toEqual([{ type: 'text', text: '' }]);
   });
 
-  it('a call whose arguments are no object is told as what was written, and one without an id gets one', () => {
-    const answer = [{ toolCallDeltas: [{ index: 0, name: 'rain', arguments: '[1' }] }, { finishReason: 'tool_calls' }];
-    expect(whole(answer)['content']).toEqual([
-      { type: 'tool_use', id: 'toolu_abc_0', name: 'rain', input: { INVALID_JSON: '[1' } },
-    ]);
-    expect(streamed(answer)[1]).toMatchObject({ content_block: { id: 'toolu_abc_0' } });
-  });
+  it.each(['[1', '[1]', 'rain in Rome', "{'a': 1}", '{"a": '])(
+    'a call whose arguments are no object, as %s, is told as what was written, and one without an id gets one',
+    (written) => {
+      const answer = [{ toolCallDeltas: [{ index: 0, name: 'rain', arguments: written }] }, { finishReason: 'length' }];
+      const content = [{ type: 'tool_use', id: 'toolu_abc_0', name: 'rain', input: { INVALID_JSON: written } }];
+      expect(whole(answer)['content']).toEqual(content);
+      expect(blocksOf(streamed(answer))).toEqual(content);
+    },
+  );
 });

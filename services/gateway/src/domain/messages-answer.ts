@@ -1,12 +1,12 @@
 // How does an answer read to a client of Anthropic's Messages API?
 //
 // In: an answer of the chat API, in one piece or in the pieces of its stream. Out: a message with its blocks (a thought,
-// words, calls), or the events that build it. Blocks of a stream come one after the other: where pieces of several calls come
-// in turns, the first goes out as it comes, and the others once it is whole. Pure.
+// words, calls), or the events that build it. Pure.
 import type { Capture, EngineFrame, RawObject, TokenUsage, ToolCallDelta } from '@backtalk/dialects';
 import { isJsonObject, type JsonObject } from '@backtalk/kit/pure';
 import { gatewayErrors } from '../errors.js';
 import { anthropicEvent, errorEvent } from './anthropic-error.js';
+import { brokenInput } from './messages-conversation.js';
 
 export interface MessageView {
   readonly turn: string;
@@ -52,12 +52,12 @@ function endedBy({ finishReason, stopText }: Ending, calls: number): JsonObject 
   return { stop_reason: reasons[finishReason] ?? own, stop_sequence: isText ? stopText : null };
 }
 
-/** Engines name the text that they stopped at, or the token. */
+/** Engines name the text that they stopped at, or the token: vLLM and the built-in one, and SGLang. */
 function stopTextIn(raw: RawObject): string | undefined {
   const choices = raw['choices'];
   const choice: unknown = Array.isArray(choices) ? choices[0] : undefined;
-  const reason = isJsonObject(choice) ? choice['stop_reason'] : undefined;
-  return typeof reason === 'string' ? reason : undefined;
+  const named = isJsonObject(choice) ? [choice['stop_reason'], choice['matched_stop']] : [];
+  return named.find((reason) => typeof reason === 'string');
 }
 
 function messageOf({ turn, model }: MessageView, content: readonly JsonObject[], rest: JsonObject): JsonObject {
@@ -83,7 +83,11 @@ function inputOf(written: string): JsonObject {
   } catch {
     // Told below.
   }
-  return { INVALID_JSON: written };
+  return { [brokenInput]: written };
+}
+
+function isBroken(input: JsonObject): boolean {
+  return typeof input[brokenInput] === 'string';
 }
 
 /**
@@ -111,32 +115,21 @@ export function wholeMessage(
 
 type WordsKind = 'thinking' | 'text';
 
-interface HeldWords {
-  readonly kind: WordsKind;
-  words: string;
-}
-
 interface HeldCall {
-  readonly kind: 'call';
-  readonly index: number;
-  id: string;
-  name: string;
-  words: string;
+  readonly id: string;
+  readonly name: string;
+  written: string;
 }
 
 /** So that its reader does not take silence for the end. */
 const waiting = anthropicEvent('ping', {});
 
-/** The events of one message, in order. */
+/** The events of one message, in order. Calls are held until the end: only then is it known whether what was written is an object. */
 export class MessageEvents {
   private isBegun = false;
   private places = 0;
   private open: WordsKind | 'call' | undefined;
-  /** Of the call whose block is open. */
-  private openCall = -1;
-  /** What came while it was, in order. */
-  private held: (HeldWords | HeldCall)[] = [];
-  private calls = 0;
+  private readonly calls = new Map<number, HeldCall>();
   private finishReason = '';
   private stopText: string | undefined;
   private usage = noUsage;
@@ -159,7 +152,7 @@ export class MessageEvents {
     this.stopText = stopTextIn(raw) ?? this.stopText;
     const thought = reasoning === '' ? '' : this.addWords('thinking', reasoning);
     // Space around calls is nothing that was said.
-    const isSpace = this.calls > 0 && content.trim() === '';
+    const isSpace = this.calls.size > 0 && content.trim() === '';
     const said = content === '' || isSpace ? '' : this.addWords('text', content);
     return begun + thought + said + toolCallDeltas.map((delta) => this.addCall(delta)).join('');
   }
@@ -167,14 +160,12 @@ export class MessageEvents {
   /** The end of what is open, and of the message. */
   end(): string {
     if (!isWhole(this.finishReason)) return errorEvent(gatewayErrors.engineBroke());
+    const calls = [...this.calls.values()].map((call) => this.call(call)).join('');
+    // An answer that says nothing is words all the same.
     const empty = this.places === 0 ? this.startWords('text') : '';
-    const blocks = empty + this.close() + this.rest();
-    const delta = endedBy({ finishReason: this.finishReason, stopText: this.stopText }, this.calls);
-    return (
-      blocks +
-      anthropicEvent('message_delta', { delta, usage: usageOf(this.usage) }) +
-      anthropicEvent('message_stop', {})
-    );
+    const delta = endedBy({ finishReason: this.finishReason, stopText: this.stopText }, this.calls.size);
+    const ended = anthropicEvent('message_delta', { delta, usage: usageOf(this.usage) });
+    return calls + empty + this.close() + ended + anthropicEvent('message_stop', {});
   }
 
   private begin(promptTokens: number): string {
@@ -184,62 +175,37 @@ export class MessageEvents {
   }
 
   private addWords(kind: WordsKind, words: string): string {
-    if (this.open !== 'call') return this.startWords(kind) + this.wordsDelta(kind, words);
-    const last = this.held.at(-1);
-    if (last?.kind === kind) last.words += words;
-    else this.held.push({ kind, words });
-    return waiting;
+    const delta = kind === 'text' ? { type: 'text_delta', text: words } : { type: 'thinking_delta', thinking: words };
+    return this.startWords(kind) + this.delta(delta);
   }
 
   private startWords(kind: WordsKind): string {
     if (this.open === kind) return '';
-    return this.close() + this.start(kind, kind === 'text' ? { type: 'text', text: '' } : thoughtBlock('', ''));
+    return this.start(kind, kind === 'text' ? { type: 'text', text: '' } : thoughtBlock('', ''));
   }
 
-  private wordsDelta(kind: WordsKind, words: string): string {
-    return this.delta(
-      kind === 'text' ? { type: 'text_delta', text: words } : { type: 'thinking_delta', thinking: words },
-    );
-  }
-
-  private addCall({ index, id = '', name = '', arguments: words = '' }: ToolCallDelta): string {
-    if (this.open === 'call' && this.openCall === index) return this.addInput(words);
-    if (this.open !== 'call') {
-      this.calls += 1;
-      this.openCall = index;
-      return this.close() + this.startCall({ kind: 'call', index, id, name, words });
-    }
-    const held = this.held.find((one) => one.kind === 'call' && one.index === index);
-    if (held === undefined) {
-      this.calls += 1;
-      this.held.push({ kind: 'call', index, id, name, words });
-    } else held.words += words;
+  private addCall({ index, id = '', name = '', arguments: written = '' }: ToolCallDelta): string {
+    const call = this.calls.get(index);
+    if (call === undefined) this.calls.set(index, { id, name, written });
+    else call.written += written;
     return waiting;
   }
 
-  private startCall({ id, name, words }: HeldCall): string {
+  private call({ id, name, written }: HeldCall): string {
     const block = { type: 'tool_use', id: callId(id, this.view, this.places), name, input: {} };
-    return this.start('call', block) + this.addInput(words);
-  }
-
-  private addInput(words: string): string {
-    return words === '' ? '' : this.delta({ type: 'input_json_delta', partial_json: words });
-  }
-
-  private rest(): string {
-    const blocks = this.held.map((one) => {
-      const begun =
-        one.kind === 'call' ? this.startCall(one) : this.startWords(one.kind) + this.wordsDelta(one.kind, one.words);
-      return begun + this.close();
-    });
-    this.held = [];
-    return blocks.join('');
+    const input = inputOf(written);
+    // As it was written, which need not be how it is written anew.
+    const json = isBroken(input) ? JSON.stringify(input) : written.trim();
+    return (
+      this.start('call', block) + (json === '' ? '' : this.delta({ type: 'input_json_delta', partial_json: json }))
+    );
   }
 
   private start(kind: WordsKind | 'call', block: JsonObject): string {
+    const closed = this.close();
     this.open = kind;
     const index = this.places++;
-    return anthropicEvent('content_block_start', { index, content_block: block });
+    return closed + anthropicEvent('content_block_start', { index, content_block: block });
   }
 
   private delta(delta: JsonObject): string {

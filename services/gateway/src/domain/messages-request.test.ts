@@ -38,7 +38,11 @@ describe('readMessages', () => {
     ],
     [
       'a thought, words and a call are one answer',
-      [asks(text('Rain?')), answers({ type: 'thinking', thinking: 'Rome.', signature: 's' }, text('I look.'), call)],
+      [
+        asks(text('Rain?')),
+        answers({ type: 'thinking', thinking: 'Rome.', signature: 's' }, text('I look.'), call),
+        asks(result('none')),
+      ],
       [
         { role: 'user', content: 'Rain?' },
         {
@@ -48,6 +52,7 @@ describe('readMessages', () => {
           reasoning_content: 'Rome.',
           tool_calls: [called],
         },
+        { role: 'tool', tool_call_id: 'toolu_1', content: 'none' },
       ],
     ],
     [
@@ -97,11 +102,77 @@ describe('readMessages', () => {
           { type: 'server_tool_use', id: 's', name: 'web_search', input: {} },
           { type: 'web_search_tool_result', tool_use_id: 's', content: [] },
           { type: 'redacted_thinking', data: 'x' },
+          { type: 'container_upload', file_id: 'f' },
         ),
+        asks(text('And now?')),
       ],
       [
         { role: 'user', content: 'News?' },
         { role: 'assistant', content: 'None.' },
+        { role: 'user', content: 'And now?' },
+      ],
+    ],
+    [
+      'answers that follow each other are one',
+      [asks(text('Rain?')), answers(text('I look.')), answers(call), asks(result('none'))],
+      [
+        { role: 'user', content: 'Rain?' },
+        { role: 'assistant', content: 'I look.', tool_calls: [called] },
+        { role: 'tool', tool_call_id: 'toolu_1', content: 'none' },
+      ],
+    ],
+    [
+      'what a client says between a call and its result stands after the result, without marks of its own',
+      [
+        asks(text('Rain?')),
+        answers(call),
+        {
+          role: 'system',
+          content: '<system-reminder>a</system-reminder>\nUse tabs.\n<system-reminder>b</system-reminder>',
+        },
+        asks(result('none')),
+      ],
+      [
+        { role: 'user', content: 'Rain?' },
+        { role: 'assistant', content: null, tool_calls: [called] },
+        { role: 'tool', tool_call_id: 'toolu_1', content: 'none' },
+        { role: 'user', content: '<system-reminder>\na\nUse tabs.\nb\n</system-reminder>' },
+      ],
+    ],
+    [
+      'what a client says before all else is what the model is told to be',
+      [{ role: 'system', content: 'Be brief.' }, asks(text('Hello'))],
+      [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: 'Hello' },
+      ],
+    ],
+    [
+      'arguments that are no object come back as the model wrote them',
+      [
+        asks(text('Rain?')),
+        answers({ ...call, input: { INVALID_JSON: 'rain in Rome' } }, { ...call, id: 'toolu_2', input: [1] }),
+        asks(result('No.')),
+      ],
+      [
+        { role: 'user', content: 'Rain?' },
+        {
+          role: 'assistant',
+          content: null,
+          tool_calls: [
+            { ...called, function: { name: 'rain', arguments: 'rain in Rome' } },
+            { id: 'toolu_2', type: 'function', function: { name: 'rain', arguments: '[1]' } },
+          ],
+        },
+        { role: 'tool', tool_call_id: 'toolu_1', content: 'No.' },
+      ],
+    ],
+    [
+      'a conversation that was made shorter goes on from its summary',
+      [answers({ type: 'compaction', content: 'They spoke of Rome.' }), asks(text('And Oban?'))],
+      [
+        { role: 'assistant', content: 'They spoke of Rome.' },
+        { role: 'user', content: 'And Oban?' },
       ],
     ],
     [
@@ -128,8 +199,10 @@ describe('readMessages', () => {
     expect(messagesOf(given)).toEqual(messages);
   });
 
-  it('what the model is told to be is one message, without the line that names the client’s build', () => {
-    const system = [text('x-anthropic-billing-header: cc_version=1;'), text('You are brief.'), text('You are kind.')];
+  it.each([
+    [[text('x-anthropic-billing-header: cc_version=1;'), text('You are brief.'), text('You are kind.')]],
+    ['x-anthropic-billing-header: cc_version=1;\n\nYou are brief.\n\nYou are kind.'],
+  ])('what the model is told to be is one message, without the line that names the client’s build: %j', (system) => {
     expect(read({ system })['messages']).toMatchObject([
       { role: 'system', content: 'You are brief.\n\nYou are kind.' },
       { role: 'user' },
@@ -142,6 +215,7 @@ describe('readMessages', () => {
         stop_sequences: ['END'],
         temperature: 0.5,
         top_k: 40,
+        top_p: -1,
         stream: true,
         thinking: { type: 'enabled', budget_tokens: 1_024 },
         output_config: { effort: 'max', format: { type: 'json_schema', schema: { type: 'object' } } },
@@ -243,19 +317,20 @@ describe('readMessages', () => {
     });
   });
 
-  it('an answer whose beginning the client wrote is gone on with', () => {
-    const begun = [{ role: 'user', content: 'A poem.' }, answers(text('Roses'))];
-    expect(read({ messages: begun })).toMatchObject({ continue_final_message: true, add_generation_prompt: false });
-    expect(read({})).not.toHaveProperty('continue_final_message');
-  });
-
   it.each([
     [{ max_tokens: undefined }, /Missing required parameter: 'max_tokens'/],
     [{ messages: [] }, /'messages': it must hold at least one/],
     [{ messages: [{ role: 'tool', content: '' }] }, /'messages\[0\]\.role'/],
     [{ messages: [asks({ type: 'image', source: { type: 'url', url: 'http://a' } })] }, /content\[0\]\.source\.type/],
     [{ messages: [asks({ type: 'audio' })] }, /Unsupported parameter: 'messages\[0\]\.content\[0\]\.type'/],
-    [{ messages: [answers({ ...call, input: 'x' })] }, /'messages\[0\]\.content\[0\]\.input': it must be an object/],
+    [{ messages: [answers({ ...call, input: undefined })] }, /'messages\[0\]\.content\[0\]\.input'/],
+    [
+      { messages: [asks(text('A poem.')), answers(text('Roses'))] },
+      /the last one must be what a person or a tool says/,
+    ],
+    [{ messages: [asks(result([{ type: 'tool_reference' }]))] }, /content\[0\]\.content\[0\]\.tool_name/],
+    [{ tool_choice: { type: 'constructor' } }, /Unsupported parameter: 'tool_choice'/],
+    [{ metadata: { user_id: 'x'.repeat(1_025) } }, /'metadata\.user_id': it may have 1024 characters/],
     [{ messages: [asks(result([{ type: 'text' }]))] }, /content\[0\]\.content\[0\]\.text/],
     [{ tool_choice: { type: 'tool' } }, /Unsupported parameter: 'tool_choice'/],
     [{ mcp_servers: [{ url: 'http://a' }] }, /Unsupported parameter: 'mcp_servers'/],

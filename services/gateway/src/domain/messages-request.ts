@@ -1,13 +1,13 @@
 // What does a request of Anthropic's Messages API ask for, as a chat request?
 //
 // In: a body of POST /v1/messages. Out: the body of the chat request that asks for the same; or a refusal that names the
-// parameter. What a client says to the model in the midst of a conversation stands with the message before it, marked as no
-// person's words, since templates know one system message, at the head. Tools that a client holds back are offered once
-// something in the conversation brings them in. Tools that Anthropic's service runs itself are left out where an agent offers
-// them beside its own, and refused where nothing else is offered. Pure.
+// parameter. Tools that a client holds back are offered once something in the conversation brings them in. Tools that
+// Anthropic's service runs itself are left out where an agent offers them beside its own, and refused where nothing else is
+// offered, and what that service did itself in an earlier answer is left out. Pure.
 import { isJsonObject, type JsonObject } from '@backtalk/kit/pure';
 import { z } from 'zod';
 import { gatewayErrors } from '../errors.js';
+import { blocksOf, chatMessages } from './messages-conversation.js';
 import { readAs, unsupported } from './read-as.js';
 
 const noWords = 'it must be a string';
@@ -16,11 +16,20 @@ const noList = 'it must be a string or a list of blocks';
 
 type Refuse = (path: PropertyKey[], why: string, isUnsupported?: boolean) => void;
 
-/** Of blocks that bring no words of their own to a model. */
-const idle: ReadonlySet<unknown> = new Set(['redacted_thinking', 'tool_reference']);
-const changes: ReadonlySet<unknown> = new Set(['tool_addition', 'tool_removal']);
-/** What Anthropic's service does itself in the midst of an answer. */
-const servicesOwn = /^(?:server_tool_use|mcp_tool_use|\w{1,64}_tool_result)$/;
+/** They bring no words of a client's own: some are what Anthropic's service made in an earlier answer. */
+const idle: ReadonlySet<unknown> = new Set([
+  'redacted_thinking',
+  'tool_addition',
+  'tool_removal',
+  'compaction',
+  'server_tool_use',
+  'mcp_tool_use',
+  'mcp_tool_listing',
+  'container_upload',
+  'fallback',
+  'browser_state',
+]);
+const servicesResult = /^\w{1,64}_tool_result$/;
 
 function refuseBlocks(content: unknown, path: PropertyKey[], refuse: Refuse): void {
   if (typeof content === 'string') return;
@@ -37,8 +46,7 @@ function refuseBlock(block: JsonObject, at: PropertyKey[], refuse: Refuse): void
   const needsWords = (key: string) => {
     if (typeof block[key] !== 'string') refuse([...at, key], noWords);
   };
-  if (idle.has(type) || changes.has(type)) return;
-  if (typeof type === 'string' && servicesOwn.test(type)) return;
+  if (idle.has(type) || (typeof type === 'string' && servicesResult.test(type))) return;
   switch (type) {
     case 'text':
     case 'thinking':
@@ -53,7 +61,10 @@ function refuseBlock(block: JsonObject, at: PropertyKey[], refuse: Refuse): void
       break;
     case 'tool_use':
       ['id', 'name'].forEach(needsWords);
-      if (!isJsonObject(block['input'])) refuse([...at, 'input'], noObject);
+      if (block['input'] === undefined) refuse([...at, 'input'], noObject);
+      break;
+    case 'tool_reference':
+      needsWords('tool_name');
       break;
     case 'tool_result':
       needsWords('tool_use_id');
@@ -101,11 +112,15 @@ function isCustom({ type }: JsonObject): boolean {
   return type == null || type === 'custom';
 }
 
-const choices: Readonly<Record<string, string>> = { auto: 'auto', any: 'required', none: 'none' };
+const choices: ReadonlyMap<string, string> = new Map([
+  ['auto', 'auto'],
+  ['any', 'required'],
+  ['none', 'none'],
+]);
 const toolChoice = z
   .looseObject({ type: z.string(noWords) }, noObject)
   .refine(
-    ({ type, name }) => type in choices || (type === 'tool' && typeof name === 'string'),
+    ({ type, name }) => choices.has(type) || (type === 'tool' && typeof name === 'string'),
     unsupported('its type must be auto, any, none, or tool with a name'),
   );
 
@@ -118,6 +133,8 @@ const outputFormat = z.looseObject(
 function notHere(why: string) {
   return z.custom<unknown>((given) => given == null || (Array.isArray(given) && given.length === 0), unsupported(why));
 }
+
+const userCharactersMax = 1_024;
 
 const schema = z.object({
   model: z.string(noWords),
@@ -133,7 +150,12 @@ const schema = z.object({
     .looseObject({ effort: z.string(noWords).nullish(), format: outputFormat.nullish() }, noObject)
     .nullish(),
   output_format: outputFormat.nullish(),
-  metadata: z.looseObject({ user_id: z.string(noWords).nullish() }, noObject).nullish(),
+  metadata: z
+    .looseObject(
+      { user_id: z.string(noWords).max(userCharactersMax, `it may have ${userCharactersMax} characters`).nullish() },
+      noObject,
+    )
+    .nullish(),
   thread: z.unknown().optional(),
   container: notHere('nothing is run here').optional(),
   mcp_servers: notHere('servers are not connected to from here: offer their tools yourself').optional(),
@@ -145,16 +167,21 @@ const sameInChat: ReadonlySet<string> = new Set(['model', 'stream']);
 /** Said in another way in the chat request, or of no use to an engine of one's own. */
 const readHere: ReadonlySet<string> = new Set([
   ...Object.keys(schema.shape).filter((key) => !sameInChat.has(key)),
+  'anthropic_beta',
   'anthropic_version',
   'betas',
+  'billing_policy',
   'cache_control',
+  'compaction',
   'context_management',
   'diagnostics',
+  'fallback_credit_token',
   'fallbacks',
   'inference_geo',
   'service_tier',
   'speed',
   'user_profile_id',
+  'workspace_id',
 ]);
 
 export function readMessages(body: unknown, messagesMax: number): JsonObject {
@@ -164,9 +191,15 @@ export function readMessages(body: unknown, messagesMax: number): JsonObject {
     throw gatewayErrors.invalidParameter({ param: 'messages', why: `it must hold fewer than ${messagesMax} messages` });
   const { value, fields } = readAs(schema, body);
   if (value.thread != null) throw gatewayErrors.threadNotKept();
-  const others = Object.fromEntries(Object.entries(fields).filter(([key]) => !readHere.has(key)));
-  const messages = messagesOf(value);
-  return { ...others, ...askedBy(value), ...continued(messages), messages };
+  if (value.messages.at(-1)?.['role'] === 'assistant')
+    throw gatewayErrors.invalidParameter({
+      param: 'messages',
+      why: 'the last one must be what a person or a tool says: answers that a client began are not gone on with here',
+    });
+  // Clients write -1 where nothing is asked.
+  const isAsked = (key: string, given: unknown) => !readHere.has(key) && !(key === 'top_p' && given === -1);
+  const others = Object.fromEntries(Object.entries(fields).filter(([key, given]) => isAsked(key, given)));
+  return { ...others, ...askedBy(value), messages: chatMessages(value.system, value.messages) };
 }
 
 function askedBy(asked: Read): JsonObject {
@@ -212,7 +245,7 @@ function personIn(id: string): string {
 }
 
 function chosen({ type, name, disable_parallel_tool_use: isSingle }: NonNullable<Read['tool_choice']>): JsonObject {
-  const choice = type === 'tool' ? { type: 'function', function: { name } } : choices[type];
+  const choice = type === 'tool' ? { type: 'function', function: { name } } : choices.get(type);
   return { tool_choice: choice, ...(isSingle === true ? { parallel_tool_calls: false } : {}) };
 }
 
@@ -245,136 +278,4 @@ function referencesIn({ type, content }: JsonObject): JsonObject[] {
   return blocksOf(content)
     .filter((block) => block['type'] === 'tool_reference')
     .map(({ tool_name: name }) => ({ name }));
-}
-
-function blocksOf(content: unknown): JsonObject[] {
-  if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }];
-  return Array.isArray(content) ? content.filter(isJsonObject) : [];
-}
-
-/** Which of a client's versions asks, as its first words: they change with every build, and say nothing to a model. */
-const billing = /^x-anthropic-billing-header:/i;
-
-function messagesOf({ system: told, messages }: Read): JsonObject[] {
-  const instructions = wordsOf(
-    blocksOf(told).filter(({ text }) => !billing.test(String(text))),
-    '\n\n',
-  );
-  const written: JsonObject[] = instructions === '' ? [] : [{ role: 'system', content: instructions }];
-  for (const { role, content } of messages) {
-    const blocks = blocksOf(content);
-    if (role === 'assistant') add(written, answerOf(blocks));
-    else {
-      written.push(...blocks.filter(({ type }) => type === 'tool_result').map(resultOf));
-      const parts = blocks.flatMap((block) => partsOf(block));
-      add(written, { role: 'user', content: role === 'system' ? reminded(parts) : parts });
-    }
-  }
-  return written.map(plain);
-}
-
-/** Messages of one role that follow each other are one, as Anthropic's API has it, and as templates want it. */
-function add(written: JsonObject[], given: JsonObject | undefined): void {
-  if (given === undefined || (Array.isArray(given['content']) && given['content'].length === 0)) return;
-  const last = written.at(-1);
-  if (last?.['role'] !== 'user' || given['role'] !== 'user') written.push(given);
-  else written[written.length - 1] = { role: 'user', content: [...listed(last), ...listed(given)] };
-}
-
-function listed({ content }: JsonObject): unknown[] {
-  return Array.isArray(content) ? content : [];
-}
-
-/** As agents mark what they put into a person's message themselves. */
-function reminded(parts: readonly JsonObject[]): JsonObject[] {
-  const words = wordsOf(parts, '\n\n').trim();
-  if (words === '') return [];
-  const isMarked = words.startsWith('<system-reminder>') && words.endsWith('</system-reminder>');
-  return [{ type: 'text', text: isMarked ? words : `<system-reminder>\n${words}\n</system-reminder>` }];
-}
-
-/** Words that come in one part are words: templates of open models render lists otherwise, or not at all. */
-function plain(given: JsonObject): JsonObject {
-  const { content } = given;
-  if (!Array.isArray(content) || content.length !== 1) return given;
-  const only: unknown = content[0];
-  return isJsonObject(only) && only['type'] === 'text' ? { ...given, content: only['text'] } : given;
-}
-
-function answerOf(blocks: readonly JsonObject[]): JsonObject | undefined {
-  const ofType = (wanted: string) => blocks.filter(({ type }) => type === wanted);
-  const text = wordsOf(ofType('text'), '');
-  const thought = ofType('thinking')
-    .map(({ thinking }) => String(thinking))
-    .join('');
-  const calls = ofType('tool_use').map(({ id, name, input }) => ({
-    id,
-    type: 'function',
-    function: { name, arguments: JSON.stringify(input) },
-  }));
-  // A thought alone, as of an answer that was cut off, is nothing that was said.
-  if (text === '' && calls.length === 0) return undefined;
-  return {
-    role: 'assistant',
-    content: text === '' ? null : text,
-    // By both names that templates of open models know.
-    ...(thought === '' ? {} : { reasoning: thought, reasoning_content: thought }),
-    ...(calls.length === 0 ? {} : { tool_calls: calls }),
-  };
-}
-
-function resultOf({ tool_use_id: id, content, is_error: isError }: JsonObject): JsonObject {
-  const parts = blocksOf(content).flatMap((block) => partsOf(block));
-  return plain({
-    role: 'tool',
-    tool_call_id: id,
-    content: parts.length === 0 ? '' : parts,
-    // Templates do not read it; who judges what came of the call does.
-    ...(isError === true ? { is_error: true } : {}),
-  });
-}
-
-function partsOf(block: JsonObject): JsonObject[] {
-  const { type, source, content, title, tool_name: tool } = block;
-  switch (type) {
-    case 'text':
-      return block['text'] === '' ? [] : [{ type, text: block['text'] }];
-    case 'tool_reference':
-      return [{ type: 'text', text: `Tool found: ${String(tool)}` }];
-    case 'search_result':
-      return [
-        { type: 'text', text: [title, block['source'], wordsOf(blocksOf(content), '\n')].filter(isText).join('\n') },
-      ];
-    case 'image':
-    case 'document':
-      return isJsonObject(source) ? sourceParts(type, source, title) : [];
-    default:
-      return [];
-  }
-}
-
-function sourceParts(type: string, source: JsonObject, title: unknown): JsonObject[] {
-  const { type: kind, data, media_type: mediaType, content } = source;
-  if (kind === 'content') return blocksOf(content).flatMap((block) => partsOf(block));
-  if (kind === 'text') return [{ type: 'text', text: data }];
-  const url = `data:${String(mediaType)};base64,${String(data)}`;
-  if (type === 'image') return [{ type: 'image_url', image_url: { url } }];
-  return [{ type: 'file', file: { file_data: url, ...(isText(title) ? { filename: title } : {}) } }];
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string' && value !== '';
-}
-
-function wordsOf(blocks: readonly JsonObject[], between: string): string {
-  return blocks
-    .map(({ text }) => text)
-    .filter(isText)
-    .join(between);
-}
-
-/** An answer whose beginning the client wrote goes on from there. */
-function continued(messages: readonly JsonObject[]): JsonObject {
-  const isBegun = messages.at(-1)?.['role'] === 'assistant';
-  return isBegun ? { continue_final_message: true, add_generation_prompt: false } : {};
 }

@@ -34,7 +34,7 @@ const ask = async (url: string, path: string) => {
   return { status: response.status, body: await response.json() };
 };
 
-describe.each(['chat/completions', 'chat/completions?by=express', 'models'])('a throw in the middle of %s', (path) => {
+describe.each(['chat/completions', 'chat/completions?beta=true', 'models'])('a throw in the middle of %s', (path) => {
   it('a handler’s throw is answered with 500 in OpenAI’s shape', async () => {
     const url = await listening({});
     expect(await ask(url, path)).toMatchObject({ status: 500, body: { error: { code: 'internal_error' } } });

@@ -103,7 +103,8 @@ type Answering = (request: IncomingMessage, response: ServerResponse) => Promise
 /** Express takes 90 µs of CPU time to find a route, and a whole answer costs 500: the busy paths are found without it. */
 function busyFirst(answers: ReadonlyMap<string, Answering>, others: RequestListener): RequestListener {
   return (request, response) => {
-    const answer = request.method === 'POST' ? answers.get(request.url ?? '') : undefined;
+    const [path = ''] = (request.url ?? '').split('?', 1);
+    const answer = request.method === 'POST' ? answers.get(path) : undefined;
     if (answer === undefined) others(request, response);
     else
       answer(request, response)

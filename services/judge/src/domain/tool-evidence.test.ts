@@ -21,6 +21,7 @@ describe('evidence in tool results', () => {
       'Chunk ID: 33549c\nWall time: 0.0 seconds\nProcess exited with code 2\nOriginal token count: 4\nOutput:\n';
     expect(verdicts(`${head}no such file`)).toEqual([['exit_code', -1, '2']]);
     expect(verdicts(`${head}Exit code: 0`)).toEqual([['exit_code', -1, '2']]);
+    expect(verdicts('Exit code: 0\nWall time: 0.1 seconds\nOutput:\nexit code: 1')).toEqual([['exit_code', 1, '0']]);
     expect(verdicts('Chunk ID: 33549c\nWall time: 0.0 seconds\nOutput:\nProcess exited with code 2\nand more')).toEqual(
       [],
     );

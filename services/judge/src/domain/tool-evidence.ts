@@ -45,7 +45,7 @@ export function toolEvidence({ name, text, isError }: ToolResult): EvidenceVote[
 /** Harnesses write it first or last, or as Codex in a head of lines before "Output:"; all else is a program's output. */
 function harnessLines(lines: readonly string[]): readonly string[] {
   const output = lines.slice(0, headLinesMax).indexOf('Output:');
-  if (output > 0 && /^(?:Chunk ID|Wall time): /.test(lines[0] ?? '')) return lines.slice(0, output);
+  if (output > 0 && /^(?:Chunk ID|Exit code|Wall time): /.test(lines[0] ?? '')) return lines.slice(0, output);
   return [...lines.slice(-1), ...lines.slice(0, 1)];
 }
 

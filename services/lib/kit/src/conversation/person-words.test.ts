@@ -22,6 +22,14 @@ describe('the words of a person in a text that a client sent', () => {
     ['--- BEGIN MEMORY ---\nlikes tea\n--- END MEMORY ---\nGood morning', 'Good morning'],
     ['[CONTEXT]\nnoon\n[/CONTEXT]\nWhat now?', 'What now?'],
     ['<open_files>a.ts</open_files><git_status>clean</git_status>\nFix it', 'Fix it'],
+    [
+      '<command-name>/review</command-name>\n<command-message>review</command-message>\n<command-args>only the tests</command-args>',
+      'only the tests',
+    ],
+    [
+      'The user sent a new message while you were working:\nStop it.\n\nThis is how Claude Code surfaces messages the user sends mid-turn.',
+      'Stop it.',
+    ],
   ])('finds them in %j', (text, words) => {
     expect(personWords(text)).toBe(words);
     expect(personWords(words)).toBe(words);
@@ -32,6 +40,7 @@ describe('the words of a person in a text that a client sent', () => {
     'Why does <b>this</b> fail?\n<div>\n</div>',
     'What does <system-reminder> mean?',
     'Note: x=5 is wrong.',
+    'Why does it say "The user sent a new message while you were working"?',
     '[2026-11-22 11:28:01] started\n[2026-11-22 11:28:02] stopped',
     '[ERROR 2026-11-22 11:28] connection lost',
     'Look: <user_query>do this</user_query> is what it sent.',
@@ -51,6 +60,8 @@ describe('the words of a person in a text that a client sent', () => {
     'Runtime: agent=main | host=box',
     '<local-command-stdout>ok</local-command-stdout>',
     'Read HEARTBEAT.md if it exists',
+    '<command-name>/compact</command-name>\n            <command-message>compact</command-message>\n            <command-args></command-args>',
+    'This session is being continued from a previous conversation that ran out of context. It is summarized below.',
   ])('finds none in %j', (text) => {
     expect(personWords(text)).toBe('');
   });

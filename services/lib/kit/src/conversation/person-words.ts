@@ -15,14 +15,20 @@ const headCharacters = 1_024;
 
 /** All of the text is the client's; each shows at its head. */
 const clientShapes: readonly RegExp[] = [
-  /^\[(?:context|system|memory|automated|internal|request interrupted)\b[^\]]{0,400}\]/i,
+  /^\[(?:context|system|memory|automated|internal|request interrupted|suggestion mode)\b[^\]]{0,400}\]/i,
   /^\[[^\]\n]{1,200}\]$/,
   /^(?:current (?:date|time)|today's date)\b[^\n]{0,80}$/i,
   /^read heartbeat\.md\b/i,
   /^heartbeat(?:_ok)?$/i,
   /^pre-compaction memory flush\b/i,
   /^# \S{1,80} instructions for [^\n]{1,300}$/i,
+  // Claude Code, once it has replaced a long conversation by a summary.
+  /^this session is being continued from a previous conversation\b/i,
 ];
+
+/** What a person said while their agent worked, as Claude Code passes it on. */
+const passedOn =
+  /^The user sent (?:a )?new messages? while you were working:\n([^]*?)(?:\n\nThis is how Claude Code surfaces messages\b[^]*)?$/;
 
 /** "Observation:", "Tool output:", "[read_file for 'a.txt'] Result:". */
 const observed =
@@ -42,13 +48,20 @@ const tailLines: readonly RegExp[] = [
 ];
 const tailLinesMax = 3;
 
+/** A command of Claude Code's: what a person typed behind its name is theirs. */
+const command = /^<command-(?:name|message)>/;
+const commandArguments = /<command-args>([^]*?)<\/command-args>/;
+
 /** Clients that wrap a person's words name the wrapping so: "user_query", "userRequest", "task". */
 const wrapper = /^<([a-z][\w-]{2,40})>/i;
 const ofPerson =
   /(?:^|[_-])(?:query|message|request|prompt|task|question|feedback)$|[a-z](?:Query|Message|Request|Prompt|Task|Question|Feedback)$/;
 
 export function personWords(text: string): string {
-  const bare = unwrapped(withoutMachineBlocks(clip(text, charactersMax)).trim());
+  const read = clip(text, charactersMax).trim();
+  if (command.test(read)) return commandArguments.exec(read)?.[1]?.trim() ?? '';
+  const whole = withoutMachineBlocks(read).trim();
+  const bare = unwrapped(passedOn.exec(whole)?.[1]?.trim() ?? whole);
   const words = withoutStamps(withoutTail(bare));
   return isClients(words) ? '' : words;
 }
