@@ -14,10 +14,16 @@ const phrases = words(
   "d'ora in (?:poi|avanti)|da (?:ora|adesso) in poi|mai più|in tutte le risposte",
   'vanaf nu|voortaan|in het vervolg|nooit meer',
   'de agora em diante|daqui em diante|daqui (?:para|pra) a? ?frente|a partir de agora|nunca mais',
+  'från och med nu|hädanefter|fra (?:nu|nå) af?|fremover|tästä (?:lähtien|eteenpäin)|héðan í frá',
+  'отныне|впредь|с этого момента|с этих пор|відтепер|надалі|од сега|od teraz|odtąd|od teď|odteď|odslej|od sada|ubuduće',
+  'bundan (?:sonra|böyle)|şu andan itibaren|mostantól|ezentúl|de acum înainte|pe viitor|από (?:τώρα|εδώ) και (?:πέρα|στο εξής|μπρος)',
+  'từ (?:giờ|nay|bây giờ)(?: trở đi)?|mulai sekarang|mulai saat ini|kuanzia sasa|mula ngayon',
+  'من الآن فصاعد(?:ا|ًا|اً)|من الآن|بعد الآن|از این به بعد|از حالا به بعد|מעכשיו(?: והלאה)?|מהיום והלאה|اب سے|آئندہ',
+  'अब से|आगे से|अबसे|এখন থেকে|এরপর থেকে|இனிமேல்|ఇక నుంచి|ఇకపై|ಇನ್ನು ಮುಂದೆ|ഇനി മുതൽ|આજથી|હવેથી|ਹੁਣ ਤੋਂ',
 );
 /** A script without spaces has no ends of words either. */
 const unspaced =
-  /从现在起|从现在开始|从今以后|从今往后|今后|以后(?:都|请|不要|别|也|，)|每次都|再也不要|永远不要|总是用|これからは|今後は|今後も|次からは|毎回|二度と|必ず毎|앞으로는?|이제부터|지금부터|매번|다시는/u;
+  /ต่อจากนี้|จากนี้ไป|ตั้งแต่นี้|ทุกครั้ง|ຕໍ່ຈາກນີ້|ຈາກນີ້ໄປ|ຕັ້ງແຕ່ນີ້|ທຸກຄັ້ງ|ចាប់ពីពេលនេះ|ចាប់ពីឥឡូវ|រាល់ពេល|အခုကစ|ယခုမှစ|ဒီကနေစ|အခါတိုင်း|从现在起|从现在开始|从今以后|从今往后|今后|以后(?:都|请|不要|别|也|，)|每次都|再也不要|永远不要|总是用|これからは|今後は|今後も|次からは|毎回|二度と|必ず毎|앞으로는?|이제부터|지금부터|매번|다시는/u;
 
 /** A habit: a wish where one is told what to do, a report elsewhere. */
 const habits = words(

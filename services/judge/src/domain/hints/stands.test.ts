@@ -40,6 +40,17 @@ describe('words that hold beyond their turn', () => {
     '以后不要用表格。',
     'これからは日本語で答えてください。',
     '앞으로는 존댓말로 답해 주세요.',
+    'Från och med nu vill jag ha korta svar.',
+    'Отныне отвечай по-русски.',
+    'Od teraz pisz krótko.',
+    'Bundan sonra kısa yaz.',
+    'Từ giờ trở đi hãy trả lời ngắn gọn.',
+    'من الآن فصاعدًا اكتب باختصار.',
+    'अब से हिंदी में जवाब दो।',
+    'ต่อจากนี้ตอบสั้นๆ',
+    'ຈາກນີ້ໄປຕອບສັ້ນໆ',
+    'ចាប់ពីពេលនេះ សូមឆ្លើយខ្លីៗ។',
+    'အခုကစပြီး တိုတိုဖြေပါ။',
   ])('a wish that stands is heard in %j', (words) => {
     expect(standsIn(words)).toBe(true);
   });
@@ -70,6 +81,9 @@ describe('words that hold beyond their turn', () => {
     'Het regent altijd in Bergen.',
     '三天以后我去北京。',
     'いつもありがとう。',
+    'Это неправильно.',
+    'ขอบคุณมาก',
+    'शुक्रिया, यह अच्छा है।',
   ])('no wish that stands is heard in %j', (words) => {
     expect(standsIn(words)).toBe(false);
   });
