@@ -1,7 +1,11 @@
-import { BacktalkError, holdLease, serveGrpc } from '@backtalk/kit';
+import { BacktalkError, holdLease, kvBucket, serveGrpc } from '@backtalk/kit';
 import { silentLogger, startNats, TemporaryDirectory, type TestNats } from '@backtalk/kit/testing';
-import { PublisherControlServiceDefinition, type RollbackResponse } from '@backtalk/proto/control';
-import { Lease } from '@backtalk/proto/weights';
+import {
+  PublisherControlServiceDefinition,
+  type RollbackRequest,
+  type RollbackResponse,
+} from '@backtalk/proto/control';
+import { Lease, Routes } from '@backtalk/proto/weights';
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
 import { runCommand } from '../testing/cluster-command.js';
 
@@ -12,6 +16,14 @@ const notLeading = () =>
     status: 503,
     retry: 'later',
     message: 'Another publisher leads now.',
+    detail: {},
+  });
+const lost = () =>
+  new BacktalkError({
+    code: 'deadline_exceeded',
+    status: 504,
+    retry: 'later',
+    message: 'It took too long.',
     detail: {},
   });
 const done: RollbackResponse = { from: 'p-v2', to: 'p-v1', seconds: 0.01, burned: ['p-v2'] };
@@ -31,7 +43,9 @@ afterEach(async () => {
 
 afterAll(() => directory.remove());
 
-async function startPublisher(instance: string, rollback: () => Promise<RollbackResponse>): Promise<void> {
+type Rollback = (request: RollbackRequest) => Promise<RollbackResponse>;
+
+async function startPublisher(instance: string, rollback: Rollback): Promise<void> {
   const services = [{ definition: PublisherControlServiceDefinition, implementation: { rollback } }];
   const server = await serveGrpc({ address: { host: '127.0.0.1', port: 0 }, logger: silentLogger, services });
   const broker = await nats.connect('publisher');
@@ -58,6 +72,20 @@ it('rollback asks the publisher that leads, in whichever order several are found
   await startPublisher('c', waits);
   expect(await rollBack()).toMatchObject({ status: 0, values: [done] });
   expect(refused).toBeGreaterThan(0);
+});
+
+it('rollback asks again where a publisher is lost before it answers, for the same version', async () => {
+  const routes = kvBucket(await nats.connect('publisher'), 'routes', Routes);
+  await routes.put('p', Routes.fromPartial({ policy: 'p', stable: 'p-v2' }));
+  const asked: string[] = [];
+  await startPublisher('a', ({ from }) => {
+    asked.push(from);
+    // The first burns it and is gone; who leads then finds it burned.
+    if (asked.length === 1) return Promise.reject(lost());
+    return Promise.resolve({ from, to: 'p-v1', seconds: 0.01, burned: [] });
+  });
+  expect(await rollBack()).toMatchObject({ status: 0, values: [{ from: 'p-v2', to: 'p-v1', burned: ['p-v2'] }] });
+  expect(asked).toEqual(['p-v2', 'p-v2']);
 });
 
 it('rollback says so where no publisher leads', async () => {

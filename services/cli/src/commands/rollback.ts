@@ -1,12 +1,14 @@
 // `rollback`: the version before this one answers again, at once, or one that answered earlier; all since are burned. Their lessons are
 // learned again, or retired.
-import { FactReader, grpcClient, isBacktalkError, watchLeases } from '@backtalk/kit';
+import { setTimeout as delay } from 'node:timers/promises';
+import { FactReader, grpcClient, isBacktalkError, kvBucket, systemClock, watchLeases } from '@backtalk/kit';
 import {
   PublisherControlServiceDefinition,
   type RollbackRequest,
   type RollbackResponse,
 } from '@backtalk/proto/control';
 import { Lesson_State, type BatchClosed } from '@backtalk/proto/facts';
+import { Routes } from '@backtalk/proto/weights';
 import { withBroker, type Connection } from '../connection.js';
 import type { CommandContext } from '../shell.js';
 import { cliErrors } from '../errors.js';
@@ -28,7 +30,7 @@ export async function rollback(
   { connection, output }: CommandContext,
   { why, to = '', forget }: RollbackFlags,
 ): Promise<void> {
-  const answer = await rollBackTo(connection, to, why);
+  const answer = to === '' ? await stepBack(connection, why) : await rollBackTo(connection, to, why);
   const forgotten: string[] = [];
   if (forget) for (const version of answer.burned) forgotten.push(...(await forgetLessons(connection, version)));
   output.value({ ...answer, ...(forget ? { forgotten } : {}) });
@@ -44,11 +46,44 @@ export async function rollback(
   if (forget && forgotten.length === 0) output.line(`${answer.from} was being taught no lesson.`);
 }
 
+const askAgainMs = 1_000;
+
+/**
+ * Says which version it means: a publisher that is lost in between may have burned it, and the next one is asked again, without
+ * another version being burned for it.
+ */
+async function stepBack(connection: Connection, why: string): Promise<RollbackResponse> {
+  const from = await withBroker(connection, async (broker) => {
+    const routes = await kvBucket(broker, 'routes', Routes).get(connection.policy);
+    return routes?.value.stable ?? '';
+  });
+  const endsMs = systemClock.now() + rollbackWithinMs;
+  for (let isFirst = true; ; isFirst = false) {
+    try {
+      const answer = await rollBackTo(connection, '', why, { from });
+      const isByAnother = answer.burned.length === 0 && answer.to !== from && !isFirst;
+      return isByAnother ? { ...answer, burned: [from] } : answer;
+    } catch (error) {
+      const code = isBacktalkError(error) ? error.code : '';
+      const mayBeDone = lost.has(code) || (!isFirst && away.has(code));
+      if (from === '' || systemClock.now() >= endsMs || !mayBeDone) throw error;
+    }
+    await delay(askAgainMs);
+  }
+}
+
+/** What says nothing of whether it was done. */
+const lost: ReadonlySet<string> = new Set(['peer_unreachable', 'deadline_exceeded']);
+/** Who takes over does not lead at once. */
+const away: ReadonlySet<string> = new Set(['unreachable', 'not_leading']);
+
 interface WhatFollows {
   /** Versions whose answers are to leave the log. */
   readonly forgotten?: readonly string[];
   /** A lesson is undone: the other steps are taken once more. */
   readonly undone?: boolean;
+  /** The version that answers, as far as is known. */
+  readonly from?: string;
 }
 
 /** @param to empty: the version before the one that answers */
@@ -56,7 +91,7 @@ export async function rollBackTo(
   connection: Connection,
   to: string,
   why: string,
-  { forgotten = [], undone = false }: WhatFollows = {},
+  { forgotten = [], undone = false, from = '' }: WhatFollows = {},
 ): Promise<RollbackResponse> {
   const addresses = await withBroker(connection, async (broker) => {
     const view = await watchLeases(broker, 'publisher');
@@ -68,7 +103,7 @@ export async function rollBackTo(
   });
   let refusal = cliErrors.unreachable({ what: 'The publisher', url: connection.natsUrl });
   for (const address of addresses) {
-    const request = { policy: connection.policy, why, to, forgotten: [...forgotten], undone };
+    const request = { policy: connection.policy, why, to, forgotten: [...forgotten], undone, from };
     try {
       return await rollBackAt(address, connection, request);
     } catch (error) {

@@ -22,6 +22,7 @@ function policyOf(engines: readonly { readonly pools: readonly string[]; readonl
     void append({}, { version, stage: WeightsStaged_Stage.STAGE_STABLE, manifestDigest: 'digest' });
   done.length = 0;
   const written = state;
+  let unread: typeof state | undefined;
   const parts = {
     policy: 'p',
     chain: {
@@ -30,7 +31,7 @@ function policyOf(engines: readonly { readonly pools: readonly string[]; readonl
       },
       append,
       reload: () => {
-        state = written;
+        state = unread ?? state;
         return Promise.resolve(state);
       },
     },
@@ -49,6 +50,7 @@ function policyOf(engines: readonly { readonly pools: readonly string[]; readonl
   } as unknown as ReleaseParts;
   /** What a publisher has read that led until some version was stable, and has just taken over again. */
   const readUntil = (versions: readonly string[]) => {
+    unread = written;
     state = { ...written, line: versions, sequence: versions.length };
   };
   return { parts, done, kept, readUntil };
@@ -74,9 +76,9 @@ it('a rollback to a version that one engine holds which serves burns the one tha
 
 describe('a publisher that takes over', () => {
   const serving = { pools: ['serving'], versions: ['p-v0', 'p-v1', 'p-v2'] };
-  const ask = (parts: ReleaseParts, hasBegun: boolean, to = '') => {
+  const ask = (parts: ReleaseParts, hasBegun: boolean, to = '', from = '') => {
     const calls = rollbackCalls([{ parts, leader: { hasBegun } }], () => true);
-    const request = { policy: 'p', why: 'worse', to, forgotten: [], undone: false };
+    const request = { policy: 'p', why: 'worse', to, forgotten: [], undone: false, from };
     return calls.rollback(request, {} as Parameters<typeof calls.rollback>[1]);
   };
 
@@ -94,6 +96,14 @@ describe('a publisher that takes over', () => {
     const { parts, readUntil } = policyOf([serving]);
     readUntil(['p-v0', 'p-v1']);
     expect(await ask(parts, true, 'p-v1')).toMatchObject({ from: 'p-v2', to: 'p-v1', burned: ['p-v2'] });
+  });
+
+  it('a rollback that is asked for again burns no more than the version that it names', async () => {
+    const { parts, done } = policyOf([serving]);
+    expect(await ask(parts, true, '', 'p-v2')).toMatchObject({ from: 'p-v2', to: 'p-v1', burned: ['p-v2'] });
+    expect(await ask(parts, true, '', 'p-v2')).toMatchObject({ from: 'p-v2', to: 'p-v1', burned: [] });
+    expect(done).toEqual(['p-v2 STAGE_BURNED']);
+    await expect(ask(parts, true, '', 'p-v0')).rejects.toMatchObject({ code: 'stable_changed' });
   });
 
   it('a publisher that leads no more when the version to go back to is loaded burns nothing', async () => {

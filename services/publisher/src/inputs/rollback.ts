@@ -20,7 +20,7 @@ export function rollbackCalls(
   isLeading: () => boolean,
 ): PublisherControlServiceImplementation<GrpcCallFacts> {
   return {
-    async rollback({ policy, why, to, forgotten, undone }): Promise<RollbackResponse> {
+    async rollback({ policy, why, to, forgotten, undone, from }): Promise<RollbackResponse> {
       const release = releases.find(({ parts }) => parts.policy === policy);
       if (release === undefined) throw publisherErrors.policyUnknown({ policy });
       const { parts, leader } = release;
@@ -28,8 +28,9 @@ export function rollbackCalls(
       const words = why === '' ? 'rolled back' : why;
       // Another may have decided since this one last looked: what is named would seem to answer, or never to have. Otherwise it is
       // not read anew, so that two operators who ask at once go one step back.
-      if (to !== '' || !leader.hasBegun) await parts.chain.reload();
-      const done = await rollBackFrom(parts, stableOf(parts.chain.state), words, { to, undone });
+      if (to !== '' || from !== '' || !leader.hasBegun) await parts.chain.reload();
+      const known = from === '' ? stableOf(parts.chain.state) : from;
+      const done = await rollBackFrom(parts, known, words, { to, undone });
       await sayOnceMore(parts, forgotten, words);
       return done;
     },
