@@ -70,7 +70,7 @@ export async function rollBackFrom(
   const { routing, events, clock } = parts;
   const startMs = clock.now();
   const { to, burned } = await stepBackFrom(parts, from, why, wanted);
-  // It is decided, and who leads makes gateways follow. A caller that is told of a failure asks once more, and has one more burned.
+  // It is decided, and who leads makes gateways follow.
   await routing.route().catch((error: unknown) => {
     events.workFailed(parts.policy, 'route', asBacktalkError(error));
   });
