@@ -4,6 +4,7 @@ import { answerKey, answerKeysOf, answersIn } from './answer-key.js';
 import { readChatRequest, type ChatMessage } from './chat-request.js';
 import { readFeedback } from './feedback.js';
 import { foreignSign } from './foreign-request.js';
+import { readMessages } from './messages-request.js';
 import { turnOfSession } from './session-name.js';
 
 const calling = (text: string) => [{ id: 'a', type: 'function', function: { name: text, arguments: text } }];
@@ -16,6 +17,9 @@ const read = (message: Record<string, unknown>) =>
     { model: 'm', messages: [{ role: 'user', content: 'a', ...message }] },
     { messagesMax: 2_000, temperature: 1 },
   );
+const asMessages = (messages: readonly unknown[], more: object = {}) =>
+  readMessages({ model: 'm', max_tokens: 1, messages, ...more }, 1_000_000);
+const asked = { role: 'user', content: 'a' };
 /** What is read is read in time, and so is what is refused. */
 const orRefused = (reader: (text: string) => unknown) => (text: string) => {
   try {
@@ -44,6 +48,29 @@ const readers: readonly (readonly [string, (text: string) => unknown])[] = [
   ['readChatRequest of words', (text) => read({ content: text })],
   ['readChatRequest of a role', (text) => read({ role: text })],
   ['readChatRequest of a field', (text) => read({ [text]: text })],
+  ['readMessages of words', (text) => asMessages([{ role: 'user', content: text }], { system: text })],
+  ['readMessages of a reminder', (text) => asMessages([asked, { role: 'system', content: text }])],
+  ['readMessages of a person', (text) => asMessages([asked], { metadata: { user_id: text } })],
+  [
+    'readMessages of a call',
+    (text) =>
+      asMessages([
+        asked,
+        { role: 'assistant', content: [{ type: 'tool_use', id: text, name: text, input: { [text]: text } }] },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: text, content: text }] },
+      ]),
+  ],
+  [
+    'readMessages of many messages',
+    (text) => asMessages(Array.from({ length: text.length / 50 }, (_, at) => ({ role: 'user', content: `a${at}` }))),
+  ],
+  [
+    'readMessages of many blocks',
+    (text) =>
+      asMessages([
+        { role: 'user', content: Array.from({ length: text.length / 50 }, () => ({ type: 'text', text: 'a' })) },
+      ]),
+  ],
   ['readFeedback', (text) => readFeedback({ turn_id: text, comment: text })],
   ['turnOfSession', turnOfSession],
 ];

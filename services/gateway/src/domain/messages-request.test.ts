@@ -335,6 +335,7 @@ describe('readMessages', () => {
     [{ tool_choice: { type: 'tool' } }, /Unsupported parameter: 'tool_choice'/],
     [{ mcp_servers: [{ url: 'http://a' }] }, /Unsupported parameter: 'mcp_servers'/],
     [{ thread: { type: 'create' } }, /send all messages, without 'thread'/],
+    [{ compaction: {} }, /Unsupported parameter: 'compaction'/],
     [{ container: 'c' }, /Unsupported parameter: 'container'/],
     [{ system: [{ type: 'image' }] }, /'system'/],
   ])('refuses %j by name', (body, message) => {

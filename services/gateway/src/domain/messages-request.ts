@@ -157,6 +157,7 @@ const schema = z.object({
     )
     .nullish(),
   thread: z.unknown().optional(),
+  compaction: notHere('conversations are not made shorter here').optional(),
   container: notHere('nothing is run here').optional(),
   mcp_servers: notHere('servers are not connected to from here: offer their tools yourself').optional(),
 });
@@ -172,7 +173,6 @@ const readHere: ReadonlySet<string> = new Set([
   'betas',
   'billing_policy',
   'cache_control',
-  'compaction',
   'context_management',
   'diagnostics',
   'fallback_credit_token',
