@@ -41,3 +41,16 @@ it('refused bodies of all connections share one pace: one piece of one of them i
   await passed(pauseMs);
   expect(taken()).toBe(atOnce + 2);
 });
+
+it.each([
+  ['/v1/messages?beta=true', 'event: error\ndata: {"type":"error","error":{"type":"api_error"'],
+  ['/v1/chat/completions', 'data: {"error":{"message":'],
+])('an answer to %s that has begun ends in an error in the form of its API', (url, form) => {
+  const request = new IncomingMessage(new Socket());
+  request.url = url;
+  const response = new ServerResponse(request);
+  response.writeHead(200).flushHeaders();
+  const end = vi.spyOn(response, 'end');
+  sendError(request, response, gatewayErrors.engineBroke());
+  expect(String(end.mock.calls[0]?.[0]).startsWith(form)).toBe(true);
+});
