@@ -1,16 +1,9 @@
-import { CaptureAccumulator, type Capture, type EngineFrame } from '@backtalk/dialects';
+import type { EngineFrame } from '@backtalk/dialects';
 import { describe, expect, it } from 'vitest';
+import { callDelta, captureOf, eventsIn, frameOf, frameUsage, saidFrames } from '../testing/engine-frames.js';
 import { MessageEvents, wholeMessage } from './messages-answer.js';
 
 const view = { turn: 'turn_abc', model: 'backtalk' };
-const usage = { promptTokens: 7, cachedTokens: 2, completionTokens: 5 };
-const frame = (given: Partial<EngineFrame>): EngineFrame => ({ raw: {}, choice: 0, ...given });
-const callDelta = (index: number, written: string, name?: string) => ({
-  index,
-  ...(name === undefined ? {} : { id: `call_${String(index)}`, name }),
-  arguments: written,
-});
-
 interface Event {
   readonly type: string;
   readonly index?: number;
@@ -18,27 +11,9 @@ interface Event {
   readonly delta?: Readonly<Record<string, unknown>>;
 }
 
-function eventsOf(text: string): Event[] {
-  return text
-    .split('\n\n')
-    .filter((event) => event !== '')
-    .map((event) => {
-      const [, type = '', data = ''] = /^event: (.*)\ndata: (.*)$/.exec(event) ?? [];
-      const read = JSON.parse(data) as Event;
-      expect(read.type).toBe(type);
-      return read;
-    });
-}
-
 function streamed(frames: readonly Partial<EngineFrame>[]): Event[] {
   const events = new MessageEvents(view);
-  return eventsOf(frames.map((given) => events.frame(frame(given))).join('') + events.end());
-}
-
-function captureOf(frames: readonly Partial<EngineFrame>[]): Capture {
-  const accumulator = new CaptureAccumulator();
-  for (const given of frames) accumulator.add(frame(given));
-  return accumulator.capture();
+  return eventsIn<Event>(frames.map((given) => events.frame(frameOf(given))).join('') + events.end());
 }
 
 const whole = (frames: readonly Partial<EngineFrame>[], raw: object = {}) =>
@@ -63,21 +38,9 @@ function blocksOf(events: readonly Event[]): unknown[] {
   );
 }
 
-const frames: readonly Partial<EngineFrame>[] = [
-  { reasoning: 'Rome, ', promptIds: [1, 2, 3] },
-  { reasoning: 'then.' },
-  { content: 'I ' },
-  { content: 'look.' },
-  { toolCallDeltas: [callDelta(0, '{"place"', 'rain')] },
-  { toolCallDeltas: [callDelta(1, '{', 'tide')] },
-  { toolCallDeltas: [callDelta(0, ':"Rome"}'), callDelta(1, '}')] },
-  { finishReason: 'tool_calls' },
-  { choice: -1, usage },
-];
-
 describe('a message', () => {
   it('a message has a block for the thought, the words and each call, and token counts', () => {
-    expect(whole(frames)).toEqual({
+    expect(whole(saidFrames)).toEqual({
       id: 'turn_abc',
       type: 'message',
       role: 'assistant',
@@ -95,8 +58,9 @@ describe('a message', () => {
   });
 
   it('a stream has the same blocks, calls last, though their pieces come in turns', () => {
-    const events = streamed(frames);
-    const { content, stop_reason, stop_sequence, usage: counted } = whole(frames);
+    const [first, ...rest] = saidFrames;
+    const events = streamed([{ ...first, promptIds: [1, 2, 3] }, ...rest]);
+    const { content, stop_reason, stop_sequence, usage: counted } = whole(saidFrames);
     expect(blocksOf(events)).toEqual(content);
     expect(events.map(({ type }) => type)).toEqual([
       'message_start',
@@ -145,7 +109,7 @@ describe('a message', () => {
   });
 
   it('an answer that says nothing has words that are none', () => {
-    const answer = [{ finishReason: 'stop' }, { choice: -1, usage }];
+    const answer = [{ finishReason: 'stop' }, { choice: -1, usage: frameUsage }];
     expect(whole(answer)['content']).toEqual([{ type: 'text', text: '' }]);
     expect(blocksOf(streamed(answer))).toEqual([{ type: 'text', text: '' }]);
   });

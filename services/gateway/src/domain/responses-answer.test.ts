@@ -1,5 +1,6 @@
-import { CaptureAccumulator, type Capture, type EngineFrame } from '@backtalk/dialects';
+import type { EngineFrame } from '@backtalk/dialects';
 import { describe, expect, it } from 'vitest';
+import { callDelta, captureOf, eventsIn, frameOf, frameUsage, saidFrames } from '../testing/engine-frames.js';
 import { ResponseEvents, wholeResponse, type ResponseView } from './responses-answer.js';
 
 const view: ResponseView = {
@@ -8,15 +9,8 @@ const view: ResponseView = {
   wantsLogprobs: false,
   repeated: { temperature: null, top_p: null, max_output_tokens: null, parallel_tool_calls: true, metadata: {} },
 };
-const usage = { promptTokens: 7, cachedTokens: 2, completionTokens: 5 };
 const created = 1_700_000_000;
-
-const frame = (given: Partial<EngineFrame>): EngineFrame => ({ raw: { created }, choice: 0, ...given });
-const callDelta = (index: number, written: string, name?: string) => ({
-  index,
-  ...(name === undefined ? {} : { id: `call_${String(index)}`, name }),
-  arguments: written,
-});
+const frame = (given: Partial<EngineFrame>) => frameOf(given, { created });
 
 interface Event {
   readonly type: string;
@@ -24,47 +18,19 @@ interface Event {
   readonly response?: { readonly output: readonly unknown[] };
 }
 
-function eventsOf(text: string): Event[] {
-  return text
-    .split('\n\n')
-    .filter((event) => event !== '')
-    .map((event) => {
-      const [, type = '', data = ''] = /^event: (.*)\ndata: (.*)$/.exec(event) ?? [];
-      const read = JSON.parse(data) as Event;
-      expect(read.type).toBe(type);
-      return read;
-    });
-}
+const eventsOf = eventsIn<Event>;
 
 function streamed(frames: readonly Partial<EngineFrame>[]): Event[] {
   const events = new ResponseEvents(view);
   return eventsOf(frames.map((given) => events.frame(frame(given))).join('') + events.end());
 }
 
-function captureOf(frames: readonly Partial<EngineFrame>[]): Capture {
-  const accumulator = new CaptureAccumulator();
-  for (const given of frames) accumulator.add(frame(given));
-  return accumulator.capture();
-}
-
 const whole = (frames: readonly Partial<EngineFrame>[], raw: object = {}, asked = view) =>
   wholeResponse({ created, ...raw }, captureOf(frames), asked);
 
-const frames: readonly Partial<EngineFrame>[] = [
-  { reasoning: 'Rome, ' },
-  { reasoning: 'then.' },
-  { content: 'I ' },
-  { content: 'look.' },
-  { toolCallDeltas: [callDelta(0, '{"place"', 'rain')] },
-  { toolCallDeltas: [callDelta(1, '{', 'tide')] },
-  { toolCallDeltas: [callDelta(0, ':"Rome"}'), callDelta(1, '}')] },
-  { finishReason: 'tool_calls' },
-  { choice: -1, usage },
-];
-
 describe('a response', () => {
   it('a response has an item for the thought, the words and each call, and token counts', () => {
-    expect(whole(frames)).toMatchObject({
+    expect(whole(saidFrames)).toMatchObject({
       id: 'turn_abc',
       object: 'response',
       created_at: created,
@@ -81,11 +47,11 @@ describe('a response', () => {
   });
 
   it('a response is the same whole and streamed', () => {
-    expect(streamed(frames).at(-1)?.response).toEqual(whole(frames));
+    expect(streamed(saidFrames).at(-1)?.response).toEqual(whole(saidFrames));
   });
 
   it('comes as events that are numbered, and open and close each item in its place', () => {
-    const events = streamed(frames);
+    const events = streamed(saidFrames);
     expect(events.map(({ sequence_number: number }) => number)).toEqual(events.map((_, at) => at));
     expect(events.map(({ type }) => type.replace('response.', ''))).toEqual([
       'created',
@@ -107,7 +73,11 @@ describe('a response', () => {
     ['abort', 'failed', null, { code: 'server_error' }],
     ['stop', 'completed', null, null],
   ])('the response of an answer that ended by %s is %s', (finishReason, status, incomplete, error) => {
-    const answer = [{ toolCallDeltas: [callDelta(0, '{"a":', 'rain')] }, { finishReason }, { choice: -1, usage }];
+    const answer = [
+      { toolCallDeltas: [callDelta(0, '{"a":', 'rain')] },
+      { finishReason },
+      { choice: -1, usage: frameUsage },
+    ];
     const itemStatus = status === 'completed' ? 'completed' : 'incomplete';
     expect(whole(answer)).toMatchObject({ status, incomplete_details: incomplete, output: [{ status: itemStatus }] });
     expect(whole(answer)['error']).toEqual(error === null ? null : expect.objectContaining(error));
@@ -121,7 +91,7 @@ describe('a response', () => {
   });
 
   it('the response of an answer that says nothing has a message without words', () => {
-    const answer = [{ finishReason: 'stop' }, { choice: -1, usage }];
+    const answer = [{ finishReason: 'stop' }, { choice: -1, usage: frameUsage }];
     expect(whole(answer)['output']).toMatchObject([{ type: 'message', content: [{ text: '' }] }]);
     expect(streamed(answer).at(-1)?.response).toEqual(whole(answer));
   });
