@@ -15,6 +15,7 @@ describe('what a client asks for itself', () => {
     '[SUGGESTION MODE: Suggest what the user might naturally type next into Claude Code.]\n\nFIRST: Look at the messages.',
     'The user stepped away and is coming back. Recap in under 40 words.',
     'Describe your most recent action in 3-5 words using present tense.',
+    'You are performing a CONTEXT CHECKPOINT COMPACTION. Create a handoff summary for another LLM.',
     'Provide a detailed prompt for continuing our conversation above. Focus on what is next.',
     'Generate a concise, 3-5 word title for this chat.',
     '### Task:\nGenerate a concise title with an emoji summarizing the chat history.',

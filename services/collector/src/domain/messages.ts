@@ -65,6 +65,8 @@ const sidePatterns: readonly RegExp[] = [
   /^\s*\[suggestion mode:/i,
   /^\s*the user stepped away and is coming back\b/i,
   /^\s*describe your most recent action in \d/i,
+  // Codex: /compact.
+  /^\s*you are performing a context checkpoint compaction\b/i,
   /^\s*provide a detailed prompt for continuing our conversation above\b/i,
 ];
 

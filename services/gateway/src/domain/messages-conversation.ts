@@ -1,9 +1,9 @@
 // Which chat messages say what those of Anthropic's Messages API say?
 //
-// In: a system prompt, and messages of blocks. Out: messages of the chat API, in new objects. What a client says to the model
-// in the midst of a conversation stands with the message before it, marked as no person's words, since templates know one
-// system message, at the head. Messages of one role that follow each other are one. Pure.
+// In: a system prompt, and messages of blocks. Out: messages of the chat API, in new objects. Answers that follow each other are
+// one. Pure.
 import { isJsonObject, type JsonObject } from '@backtalk/kit/pure';
+import { alternating, plain } from './alternating.js';
 
 /** Blocks of a content, which may be a text. */
 export function blocksOf(content: unknown): JsonObject[] {
@@ -15,15 +15,32 @@ export function blocksOf(content: unknown): JsonObject[] {
 const billing = /^x-anthropic-billing-header:[^\n]*\n*/i;
 
 export function chatMessages(system: unknown, messages: readonly JsonObject[]): JsonObject[] {
-  const told = blocksOf(system).map(({ text }) => String(text).replace(billing, ''));
-  const conversation = new Conversation(told);
+  const told = blocksOf(system).map(({ text }) => ({ role: 'system', content: String(text).replace(billing, '') }));
+  return alternating([...told, ...messagesIn(messages)]);
+}
+
+function messagesIn(messages: readonly JsonObject[]): JsonObject[] {
+  const written: JsonObject[] = [];
+  let answer: Answer | undefined;
+  const close = (): void => {
+    // A thought alone, as of an answer that was cut off, is nothing that was said.
+    if (answer !== undefined && (answer.text !== '' || answer.calls.length > 0)) written.push(answerOf(answer));
+    answer = undefined;
+  };
   for (const { role, content } of messages) {
     const blocks = blocksOf(content);
-    if (role === 'assistant') conversation.answer(blocks);
-    else if (role === 'system') conversation.remind(blocks);
-    else conversation.ask(blocks);
+    if (role === 'assistant') {
+      answer ??= { text: '', thought: '', calls: [] };
+      addTo(answer, blocks);
+    } else {
+      close();
+      for (const block of blocks) if (block['type'] === 'tool_result') written.push(resultOf(block));
+      const parts = blocks.flatMap((block) => partsOf(block));
+      if (parts.length > 0) written.push({ role, content: parts });
+    }
   }
-  return conversation.messages();
+  close();
+  return written;
 }
 
 interface Answer {
@@ -32,70 +49,14 @@ interface Answer {
   readonly calls: JsonObject[];
 }
 
-type Written =
-  | { readonly role: 'user'; readonly parts: JsonObject[] }
-  | { readonly role: 'assistant'; readonly answer: Answer }
-  | { readonly role: 'tool'; readonly message: JsonObject };
-
-class Conversation {
-  private readonly written: Written[] = [];
-  /** What a client said while calls had no results yet. */
-  private waiting: JsonObject[] = [];
-
-  constructor(private readonly told: string[]) {}
-
-  answer(blocks: readonly JsonObject[]): void {
-    this.say(this.waiting.splice(0));
-    const last = this.written.at(-1);
-    const answer = last?.role === 'assistant' ? last.answer : { text: '', thought: '', calls: [] };
-    for (const { type, text, thinking, content, ...call } of blocks) {
-      const words = type === 'compaction' ? content : text;
-      if ((type === 'text' || type === 'compaction') && typeof words === 'string') answer.text += words;
-      else if (type === 'thinking') answer.thought += String(thinking);
-      else if (type === 'tool_use') answer.calls.push(calledAs(call));
-    }
-    // A thought alone, as of an answer that was cut off, is nothing that was said.
-    const isSaid = answer.text !== '' || answer.calls.length > 0;
-    if (isSaid && last?.role !== 'assistant') this.written.push({ role: 'assistant', answer });
-  }
-
-  ask(blocks: readonly JsonObject[]): void {
-    for (const block of blocks)
-      if (block['type'] === 'tool_result') this.written.push({ role: 'tool', message: resultOf(block) });
-    this.say(this.waiting.splice(0));
-    this.say(blocks.flatMap((block) => partsOf(block)));
-  }
-
-  remind(blocks: readonly JsonObject[]): void {
-    const words = wordsOf(blocks, '\n\n').replaceAll(marks, '').trim();
-    if (words === '') return;
-    const last = this.written.at(-1);
-    const reminder = { type: 'text', text: `<system-reminder>\n${words}\n</system-reminder>` };
-    if (last === undefined) this.told.push(words);
-    else if (last.role === 'assistant' && last.answer.calls.length > 0) this.waiting.push(reminder);
-    else this.say([reminder]);
-  }
-
-  messages(): JsonObject[] {
-    this.say(this.waiting.splice(0));
-    const instructions = this.told.filter(isText).join('\n\n');
-    const said = this.written.map((one) => {
-      if (one.role === 'tool') return one.message;
-      return one.role === 'assistant' ? answerOf(one.answer) : plain({ role: 'user', content: one.parts });
-    });
-    return instructions === '' ? said : [{ role: 'system', content: instructions }, ...said];
-  }
-
-  private say(parts: readonly JsonObject[]): void {
-    if (parts.length === 0) return;
-    const last = this.written.at(-1);
-    if (last?.role === 'user') last.parts.push(...parts);
-    else this.written.push({ role: 'user', parts: [...parts] });
+function addTo(answer: Answer, blocks: readonly JsonObject[]): void {
+  for (const { type, text, thinking, content, ...call } of blocks) {
+    const words = type === 'compaction' ? content : text;
+    if ((type === 'text' || type === 'compaction') && typeof words === 'string') answer.text += words;
+    else if (type === 'thinking') answer.thought += String(thinking);
+    else if (type === 'tool_use') answer.calls.push(calledAs(call));
   }
 }
-
-/** As agents mark what they put into a person's message themselves. */
-const marks = /<\/?system-reminder>/g;
 
 /** What a call's arguments are told as where a model wrote no object: what is written here comes back as it was. */
 export const brokenInput = 'INVALID_JSON';
@@ -125,14 +86,6 @@ function resultOf({ tool_use_id: id, content, is_error: isError }: JsonObject): 
     // Templates do not read it; who judges what came of the call does.
     ...(isError === true ? { is_error: true } : {}),
   });
-}
-
-/** Words that come in one part are words: templates of open models render lists otherwise, or not at all. */
-function plain(given: JsonObject): JsonObject {
-  const { content } = given;
-  if (!Array.isArray(content) || content.length !== 1) return given;
-  const only: unknown = content[0];
-  return isJsonObject(only) && only['type'] === 'text' ? { ...given, content: only['text'] } : given;
 }
 
 function partsOf(block: JsonObject): JsonObject[] {

@@ -72,7 +72,7 @@ describe('readResponses', () => {
       [{ role: 'assistant', content: 'I look. A moment.', tool_calls: [called] }],
     ],
     [
-      'what a model is told before all else is one message',
+      'what a model is told before all else is one message, and later stands with the person’s as no words of theirs',
       [
         { role: 'developer', content: 'Be kind.' },
         { role: 'user', content: 'Hi' },
@@ -80,8 +80,13 @@ describe('readResponses', () => {
       ],
       [
         { role: 'system', content: 'Be kind.' },
-        { role: 'user', content: 'Hi' },
-        { role: 'developer', content: 'Now.' },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'Hi' },
+            { type: 'text', text: '<system-reminder>\nNow.\n</system-reminder>' },
+          ],
+        },
       ],
     ],
     [

@@ -8,6 +8,7 @@
 import { isJsonObject, type JsonObject } from '@backtalk/kit/pure';
 import { z } from 'zod';
 import { gatewayErrors } from '../errors.js';
+import { alternating, plain } from './alternating.js';
 import { flawOfPart } from './message-part.js';
 import { readAs, unsupported } from './read-as.js';
 
@@ -209,18 +210,9 @@ function formatOf({ type, ...described }: JsonObject): JsonObject | undefined {
   return type === 'json_schema' ? { type, json_schema: described } : { type };
 }
 
-/** What a model is told to be is one message, whatever it came in: templates take the first one alone, or refuse a second. */
 function messagesOf({ input, instructions }: Read): JsonObject[] {
   const said: JsonObject[] = typeof input === 'string' ? [{ role: 'user', content: input }] : messagesIn(input);
-  const told = said.findIndex(({ role, content }) => !isSystem(role) || typeof content !== 'string');
-  const leading = said.slice(0, told === -1 ? said.length : told).map(({ content }) => content);
-  const all = [instructions ?? '', ...leading].filter((words) => words !== '');
-  const others = said.slice(leading.length);
-  return all.length === 0 ? others : [{ role: 'system', content: all.join('\n\n') }, ...others];
-}
-
-function isSystem(role: unknown): boolean {
-  return role === 'system' || role === 'developer';
+  return alternating([{ role: 'system', content: instructions ?? '' }, ...said]);
 }
 
 /** One answer, as its items come. */
@@ -298,12 +290,8 @@ function messagesIn(items: readonly JsonObject[]): JsonObject[] {
   return messages;
 }
 
-/** Words that come in one part are words: templates of open models render lists otherwise, or not at all. */
 function chatContent(content: unknown): unknown {
-  if (!Array.isArray(content)) return content;
-  const parts = content.filter(isJsonObject).map(chatPart);
-  const [only] = parts;
-  return parts.length === 1 && only?.['type'] === 'text' ? only['text'] : parts;
+  return Array.isArray(content) ? plain({ content: content.filter(isJsonObject).map(chatPart) })['content'] : content;
 }
 
 function chatPart(part: JsonObject): JsonObject {

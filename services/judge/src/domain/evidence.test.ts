@@ -39,6 +39,8 @@ describe('a call that a person refused', () => {
     ['codex', 'exec command rejected by user'],
     ['codex', '{"output":"exec command rejected by user","metadata":{"exit_code":1}}'],
     ['codex', 'patch rejected by user'],
+    ['codex', 'Wall time: 10.4 seconds\naborted by user'],
+    ['codex', 'aborted by user after 3.2s'],
     ['gemini-cli', '{"error":"[Operation Cancelled] Reason: User did not allow tool call"}'],
     [
       'goose',

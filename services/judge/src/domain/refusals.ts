@@ -51,6 +51,8 @@ const sentences: readonly Sentence[] = [
   ['opencode', /^The user rejected permission to use this specific tool call with the following feedback: ([^]+)$/],
   // openai/codex, codex-rs/core/src/tools/events.rs.
   ['codex', /^(?:exec command|patch) rejected by user$/],
+  // Its call was waiting for their leave, or running: codex-rs/core/src/tools/parallel.rs.
+  ['codex', /^(?:Wall time: [\d.]{1,16} seconds\n)?aborted by user(?: after [\d.]{1,16}s)?$/],
   // google-gemini/gemini-cli, packages/core/src/core/coreToolScheduler.ts; QwenLM/qwen-code is made from it.
   ['gemini-cli', /^\[Operation Cancelled\] Reason: User did not allow tool call$/],
   // block/goose, crates/goose/src/agents/tool_execution.rs: `DECLINED_RESPONSE`.

@@ -61,6 +61,7 @@ describe('the words of a person in a text that a client sent', () => {
     '<local-command-stdout>ok</local-command-stdout>',
     'Read HEARTBEAT.md if it exists',
     '<command-name>/compact</command-name>\n            <command-message>compact</command-message>\n            <command-args></command-args>',
+    'Another language model started to solve this problem and produced a summary of its thinking process. Use it.',
     'This session is being continued from a previous conversation that ran out of context. It is summarized below.',
   ])('finds none in %j', (text) => {
     expect(personWords(text)).toBe('');

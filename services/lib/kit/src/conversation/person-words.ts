@@ -22,8 +22,9 @@ const clientShapes: readonly RegExp[] = [
   /^heartbeat(?:_ok)?$/i,
   /^pre-compaction memory flush\b/i,
   /^# \S{1,80} instructions for [^\n]{1,300}$/i,
-  // Claude Code, once it has replaced a long conversation by a summary.
+  // Claude Code and Codex, once they have replaced a long conversation by a summary.
   /^this session is being continued from a previous conversation\b/i,
+  /^another language model started to solve this problem and produced a summary\b/i,
 ];
 
 /** What a person said while their agent worked, as Claude Code passes it on. */
