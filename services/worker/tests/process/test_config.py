@@ -1,6 +1,8 @@
 """Settings of both processes: flags, environment, defaults, and every bad value named at once."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -199,3 +201,9 @@ def test_a_variable_that_nothing_reads_any_more_is_refused_by_its_name(
     with pytest.raises(ConfigInvalidError, match=r"BACKTALK_SERVICE_TOKEN is no longer read") as refused:
         config.read([])
     assert "canary" not in str(refused.value)
+
+
+@pytest.mark.parametrize("part", ["engine", "training"])
+def test_settings_are_read_before_torch_is_imported(part: str):
+    read = f"import backtalk_worker.{part}.config, sys; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", read], check=False).returncode == 0

@@ -6,8 +6,8 @@ from typing import Self
 from pydantic import SecretStr, model_validator
 
 from backtalk_worker.engine.domain.request import LogprobsMode
-from backtalk_worker.model.load import Quantization
 from backtalk_worker.model.location import BASE_MODEL_NAME, default_model_dir
+from backtalk_worker.model.quantization import Quantization
 from backtalk_worker.process.config import LogLevel, ProcessConfig, Secret, setting
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from transformers import (
@@ -21,8 +21,7 @@ from transformers import (
 )
 from transformers.utils import logging
 
-Quantization = Literal["none", "nf4"]
-"""Of the linear layers but the head: none, or 4 bits a number (NormalFloat; QLoRA, Dettmers et al. 2023)."""
+from backtalk_worker.model.quantization import Quantization
 
 
 @dataclass(frozen=True)

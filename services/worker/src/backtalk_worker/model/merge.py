@@ -17,7 +17,8 @@ from safetensors import SafetensorError
 from transformers import AutoConfig, AutoModelForCausalLM
 from transformers.utils import logging
 
-from backtalk_worker.model.load import Quantization, load_model
+from backtalk_worker.model.load import load_model
+from backtalk_worker.model.quantization import Quantization
 from backtalk_worker.process.first_signal import exit_at_signal
 
 WEIGHTS = (".safetensors", ".bin", ".pt", ".gguf", ".index.json")

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, SecretStr, model_validator
 
-from backtalk_worker.model.load import Quantization
 from backtalk_worker.model.location import BASE_MODEL_NAME, default_model_dir
+from backtalk_worker.model.quantization import Quantization
 from backtalk_worker.process.config import LogLevel, ProcessConfig, Secret, host_and_port, setting
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from transformers import PreTrainedTokenizerBase
 
-from backtalk_worker.model.load import LoadedModel, Quantization, load_model, read_figures
+from backtalk_worker.model.load import LoadedModel, load_model, read_figures
+from backtalk_worker.model.quantization import Quantization
 from backtalk_worker.training.domain.adapter import linear_modules
 from backtalk_worker.training.domain.network import PLAIN, Layout, head_is_plain, network_of
 from backtalk_worker.training.errors import ModelUnsupportedError, TeacherUnsupportedError
