@@ -1,6 +1,6 @@
 // How long a swap takes while people talk: from Prepare, and from Commit, to the last gateway; and how long a rollback takes.
 // The publisher measures; the weights come from real corrections and a stand-in training worker.
-import { grpcClient } from '@backtalk/kit';
+import { grpcClient } from '@backtalk/kit/grpc';
 import { until } from '@backtalk/kit/testing';
 import { PublisherControlServiceDefinition } from '@backtalk/proto/control';
 import { z } from 'zod';

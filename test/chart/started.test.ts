@@ -2,7 +2,8 @@
 // serve a request.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
-import { grpcClient, sha256Hex } from '@backtalk/kit';
+import { sha256Hex } from '@backtalk/kit';
+import { grpcClient } from '@backtalk/kit/grpc';
 import { until } from '@backtalk/kit/testing';
 import { TrainingWorkerServiceDefinition } from '@backtalk/proto/training';
 import { release, renderAgain, type Values } from './helm.js';

@@ -2,7 +2,8 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { connectValkey, ensureStreams, inheritedEnvironment, type BrokerService } from '@backtalk/kit';
+import { ensureStreams, inheritedEnvironment, type BrokerService } from '@backtalk/kit';
+import { connectValkey } from '@backtalk/kit/valkey';
 import {
   freePort,
   repositoryRoot,

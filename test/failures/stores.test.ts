@@ -1,4 +1,5 @@
-import { connectValkey, createLogger } from '@backtalk/kit';
+import { createLogger } from '@backtalk/kit';
+import { connectValkey } from '@backtalk/kit/valkey';
 import { until } from '@backtalk/kit/testing';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -1,6 +1,7 @@
 // How far the engine's logprobs are from the training worker's on the same ids, under the weights that sampled them.
 // In: completed turns and the manifests of their versions. Out: tokens compared, and the mean absolute difference.
-import { folderBlobStore, type BlobStore, type GrpcClient } from '@backtalk/kit';
+import { folderBlobStore, type BlobStore } from '@backtalk/kit';
+import { type GrpcClient } from '@backtalk/kit/grpc';
 import type { TurnCompleted } from '@backtalk/proto/facts';
 import type { PutBlobRequest, TrainingWorkerServiceDefinition } from '@backtalk/proto/training';
 import { WeightsManifest, type WeightsFile } from '@backtalk/proto/weights';

@@ -1,4 +1,5 @@
-import { folderBlobStore, grpcClient, jsonCodec, kvBucket } from '@backtalk/kit';
+import { folderBlobStore, jsonCodec, kvBucket } from '@backtalk/kit';
+import { grpcClient } from '@backtalk/kit/grpc';
 import { freePort, until } from '@backtalk/kit/testing';
 import { PublisherControlServiceDefinition } from '@backtalk/proto/control';
 import { WeightsManifest } from '@backtalk/proto/weights';

@@ -1,13 +1,7 @@
 // Stands between trainer and training worker, passes every call on, and remembers what was asked: so that a test can see
 // how far a step is, kill the worker in its middle, and ask for the very same step again.
-import {
-  createLogger,
-  grpcClient,
-  serveGrpc,
-  type GrpcClient,
-  type GrpcServer,
-  type WireSecurity,
-} from '@backtalk/kit';
+import { createLogger, type WireSecurity } from '@backtalk/kit';
+import { grpcClient, serveGrpc, type GrpcClient, type GrpcServer } from '@backtalk/kit/grpc';
 import { until } from '@backtalk/kit/testing';
 import {
   TrainingWorkerServiceDefinition,

@@ -1,6 +1,7 @@
 // Everything that may happen to a loop in a bad week, within a minute: what dashboards must be able to show.
 // In: a machine under load. Out: a machine under load that has seen it all, and works.
-import { asBacktalkError, grpcClient } from '@backtalk/kit';
+import { asBacktalkError } from '@backtalk/kit';
+import { grpcClient } from '@backtalk/kit/grpc';
 import { until } from '@backtalk/kit/testing';
 import { PublisherControlServiceDefinition } from '@backtalk/proto/control';
 import { breakEngine, metric } from '../loop/controls.js';

@@ -1,6 +1,7 @@
 // What goes wrong in a bad week, each for as long as it is told: every process is killed or stands still, the engine lies,
 // refuses, forgets or breaks off, Valkey is emptied. In: a machine under load. Out: the same machine, with the fault gone.
-import { connectValkey, createLogger } from '@backtalk/kit';
+import { createLogger } from '@backtalk/kit';
+import { connectValkey } from '@backtalk/kit/valkey';
 import type { FakeFaults } from '@backtalk/dialects/testing';
 import { until } from '@backtalk/kit/testing';
 import type { TestMachine } from '../loop/machine.js';

@@ -1,5 +1,5 @@
 // The engine's logprobs against the training worker's, on the same ids and under the weights that sampled them.
-import { grpcClient } from '@backtalk/kit';
+import { grpcClient } from '@backtalk/kit/grpc';
 import { TrainingWorkerServiceDefinition } from '@backtalk/proto/training';
 import { comparableTokens, logprobGap } from '../loop/logprob-gap.js';
 import { ask, rowOf } from '../loop/talk.js';

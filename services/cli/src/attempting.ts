@@ -1,7 +1,8 @@
 // An attempt at a task: the model as an agent in an environment, until that gives a score. In: a task, the environment's program. Out: the
 // session's name, the score, which version answered.
 import { systemClock } from '@backtalk/kit';
-import { answerOf, patiently } from './endpoint.js';
+import { patiently } from './endpoint.js';
+import { answerOf } from './official-client.js';
 import { EnvironmentProgram } from './environment-program.js';
 import { cliErrors } from './errors.js';
 import type { CommandContext } from './shell.js';

@@ -1,8 +1,8 @@
-// The commands of `npx backtalk`, their options and help. It parses and hands over; what a command does is in its own file.
+// The commands of `npx backtalk`, their options and help. It parses and hands over; what a command does is in its own file,
+// which is loaded when it is asked for where that takes long.
 import { Argument, Option, type Command } from 'commander';
 import { backup } from './commands/backup.js';
 import { abandonBatch, listBatches } from './commands/batches.js';
-import { chat } from './commands/chat.js';
 import { listDeadLetters, replayDeadLetters } from './commands/dead-letters.js';
 import { doctor } from './commands/doctor.js';
 import { exportFacts, exportKinds, type ExportKind } from './commands/export.js';
@@ -28,7 +28,7 @@ import { checkReceipt } from './commands/receipt.js';
 import { showRecipe, showRecipeOf } from './commands/recipe.js';
 import { rebuild } from './commands/rebuild.js';
 import { replay, type ReplayFlags } from './commands/replay.js';
-import { rollout, type RolloutFlags } from './commands/rollout.js';
+import type { RolloutFlags } from './commands/rollout.js';
 import { restore } from './commands/restore.js';
 import { rollback, type RollbackFlags } from './commands/rollback.js';
 import { simulate } from './commands/simulate.js';
@@ -66,7 +66,9 @@ function addTalking({ program, run, attempt }: Shell, signal: AbortSignal): void
     .option('--max-tokens <n>', 'longest answer in tokens', whole(1), 256)
     .option('--no-train', 'nothing that is said is learned from')
     .option('--remind', 'show the model your lessons until it has learned them', false)
-    .action((flags: { maxTokens: number; train: boolean; remind: boolean }) => run((context) => chat(context, flags)));
+    .action((flags: { maxTokens: number; train: boolean; remind: boolean }) =>
+      run(async (context) => (await import('./commands/chat.js')).chat(context, flags)),
+    );
   program
     .command('simulate [words...]')
     .description('let a seeded, simulated user talk, and watch held-out scores version by version (in a checkout)')
@@ -92,7 +94,9 @@ function addTalking({ program, run, attempt }: Shell, signal: AbortSignal): void
     .option('--max-tokens <n>', 'length of an answer', whole(1), 256)
     .addOption(waiting('for a line of the environment', 60_000, '1m'))
     .option('--no-train', 'only measure: nothing is learned from')
-    .action((tasks: string, flags: RolloutFlags) => run((context) => rollout(context, tasks, flags)));
+    .action((tasks: string, flags: RolloutFlags) =>
+      run(async (context) => (await import('./commands/rollout.js')).rollout(context, tasks, flags)),
+    );
   program
     .command('feedback <turn>')
     .description('say what an answer was worth; it outranks the judge')

@@ -1,6 +1,5 @@
 // The collector's composition root: which turn a request continues, what a turn's next state is, when a session is over.
 import {
-  connectValkey,
   consumeFacts,
   createService,
   FactPublisher,
@@ -10,6 +9,7 @@ import {
   type ServiceOverrides,
   type ServiceWithPorts,
 } from '@backtalk/kit';
+import { connectValkey } from '@backtalk/kit/valkey';
 import type { collectorSettings } from './config.js';
 import { createEvents } from './events.js';
 import { collectorFacts, collectorHandlers } from './inputs/facts.js';

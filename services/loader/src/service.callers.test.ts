@@ -1,5 +1,6 @@
 import { startFakeEngine, type FakeEngine } from '@backtalk/dialects/testing';
-import { grpcClient, readConfig } from '@backtalk/kit';
+import { readConfig } from '@backtalk/kit';
+import { grpcClient } from '@backtalk/kit/grpc';
 import { silentLogger, startNats, TemporaryDirectory, type TestNats } from '@backtalk/kit/testing';
 import { LoaderServiceDefinition } from '@backtalk/proto/control';
 import { afterAll, beforeAll, expect, it } from 'vitest';

@@ -1,6 +1,7 @@
 import { appendFile, readdir, readFile, writeFile } from 'node:fs/promises';
 import { putFakeVersion, startFakeEngine, type FakeEngine, type FakeVersionOptions } from '@backtalk/dialects/testing';
-import { folderBlobStore, grpcClient, kvBucket, readConfig, type BlobStore, type GrpcClient } from '@backtalk/kit';
+import { folderBlobStore, kvBucket, readConfig, type BlobStore } from '@backtalk/kit';
+import { grpcClient, type GrpcClient } from '@backtalk/kit/grpc';
 import { freePort, silentLogger, startNats, TemporaryDirectory, until, type TestNats } from '@backtalk/kit/testing';
 import { LoaderServiceDefinition } from '@backtalk/proto/control';
 import { Lease, LoadSet, type EngineLease } from '@backtalk/proto/weights';
@@ -393,8 +394,7 @@ describe('upkeep', () => {
 
   it('refuses calls for another policy', async () => {
     await start();
-    await expect(client.retire({ policy: 'other', version: 'other-v1' }, call)).rejects.toMatchObject({
-      code: 'policy_unknown',
-    });
+    const retiring = client.retire({ policy: 'other', version: 'other-v1' }, call);
+    await expect(retiring).rejects.toMatchObject({ code: 'policy_unknown' });
   });
 });

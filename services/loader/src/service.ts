@@ -6,13 +6,13 @@ import {
   baseVersion,
   createService,
   kvBucket,
-  serveGrpc,
   serviceLease,
   type LeaseHold,
   type ServiceContext,
   type ServiceOverrides,
   type ServiceWithPorts,
 } from '@backtalk/kit';
+import { serveGrpc } from '@backtalk/kit/grpc';
 import { LoaderServiceDefinition } from '@backtalk/proto/control';
 import { LoadSet } from '@backtalk/proto/weights';
 import type { LoaderConfig } from './config.js';

@@ -3,7 +3,6 @@ import {
   createService,
   FactPublisher,
   kvBucket,
-  serveGrpc,
   serviceLease,
   singleton,
   watchEngineLeases,
@@ -13,6 +12,7 @@ import {
   type ServiceOverrides,
   type ServiceWithPorts,
 } from '@backtalk/kit';
+import { serveGrpc } from '@backtalk/kit/grpc';
 import { PublisherControlServiceDefinition } from '@backtalk/proto/control';
 import { LoadSet, Routes } from '@backtalk/proto/weights';
 import { parityMaxFor, type PublisherConfig } from './config.js';

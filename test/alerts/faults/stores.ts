@@ -1,7 +1,8 @@
 // Stores that fill up, facts that nobody can handle, and a log that is read slower than it is written.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { connectValkey, createLogger } from '@backtalk/kit';
+import { createLogger } from '@backtalk/kit';
+import { connectValkey } from '@backtalk/kit/valkey';
 import { until } from '@backtalk/kit/testing';
 import { metric, setEngine } from '../../loop/controls.js';
 import type { TestMachine } from '../../loop/machine.js';

@@ -8,12 +8,12 @@ import {
   createLogger,
   folderBlobStore,
   run,
-  serveGrpc,
   setting,
   wireSecurity,
   wireSettings,
   type Service,
 } from '@backtalk/kit';
+import { serveGrpc } from '@backtalk/kit/grpc';
 import { TrainingWorkerServiceDefinition } from '@backtalk/proto/training';
 import { z } from 'zod';
 import { StandInTrainingWorker } from './training-worker.js';

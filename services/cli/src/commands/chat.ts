@@ -2,7 +2,7 @@
 import { createInterface } from 'node:readline/promises';
 import { isBacktalkError } from '@backtalk/kit';
 import type { CommandContext } from '../shell.js';
-import { endpointClient, endpointError, type ChatMessage } from '../endpoint.js';
+import { endpointClient, endpointError, type ChatMessage } from '../official-client.js';
 import { exitStatusOf } from '../errors.js';
 import { giveFeedback } from './feedback.js';
 

@@ -1,4 +1,5 @@
-import { BacktalkError, holdLease, kvBucket, serveGrpc } from '@backtalk/kit';
+import { BacktalkError, holdLease, kvBucket } from '@backtalk/kit';
+import { serveGrpc } from '@backtalk/kit/grpc';
 import { silentLogger, startNats, TemporaryDirectory, type TestNats } from '@backtalk/kit/testing';
 import {
   PublisherControlServiceDefinition,

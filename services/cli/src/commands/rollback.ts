@@ -1,7 +1,7 @@
 // `rollback`: the version before this one answers again, at once, or one that answered earlier; all since are burned. Their lessons are
 // learned again, or retired.
 import { setTimeout as delay } from 'node:timers/promises';
-import { FactReader, grpcClient, isBacktalkError, kvBucket, systemClock, watchLeases } from '@backtalk/kit';
+import { FactReader, isBacktalkError, kvBucket, systemClock, watchLeases } from '@backtalk/kit';
 import {
   PublisherControlServiceDefinition,
   type RollbackRequest,
@@ -117,6 +117,8 @@ export async function rollBackTo(
 
 async function rollBackAt(address: string, { wire }: Connection, request: RollbackRequest): Promise<RollbackResponse> {
   const deadlineMs = request.to === '' ? rollbackWithinMs : longRollbackWithinMs;
+  // No other command calls a service, and loading this takes as long as all that most of them need.
+  const { grpcClient } = await import('@backtalk/kit/grpc');
   const publisher = grpcClient(PublisherControlServiceDefinition, address, { caller: 'cli', wire });
   try {
     return await publisher.rollback(request, { deadlineMs });

@@ -1,4 +1,5 @@
-import { createLogger, Metrics, systemClock, connectValkey } from '@backtalk/kit';
+import { createLogger, Metrics, systemClock } from '@backtalk/kit';
+import { connectValkey } from '@backtalk/kit/valkey';
 import { FakeClock, startNats, startValkey, until, type TestNats, type TestValkey } from '@backtalk/kit/testing';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createEvents } from '../events.js';

@@ -1,6 +1,6 @@
 import { GatewayControlServiceDefinition } from '@backtalk/proto/control';
 import { Routes } from '@backtalk/proto/weights';
-import { grpcClient } from '@backtalk/kit';
+import { grpcClient } from '@backtalk/kit/grpc';
 import { until } from '@backtalk/kit/testing';
 import { connect } from 'node:net';
 import OpenAI from 'openai';

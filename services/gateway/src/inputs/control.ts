@@ -1,15 +1,8 @@
 // What the publisher calls: Commit, which answers once new requests are routed so, and Streams, which reports how
 // many answers of each version are in flight.
 import { GatewayControlServiceDefinition, type GatewayControlServiceImplementation } from '@backtalk/proto/control';
-import {
-  serveGrpc,
-  type Address,
-  type Clock,
-  type GrpcCallFacts,
-  type GrpcServer,
-  type Logger,
-  type WireSecurity,
-} from '@backtalk/kit';
+import { type Address, type Clock, type Logger, type WireSecurity } from '@backtalk/kit';
+import { serveGrpc, type GrpcCallFacts, type GrpcServer } from '@backtalk/kit/grpc';
 import { gatewayErrors } from '../errors.js';
 import type { RequestSlots } from '../domain/request-slots.js';
 import type { Serving } from './parts.js';

@@ -2,7 +2,8 @@
 //
 // In: a purpose and some commands. Out: their result, or undefined when it did not come in time. It never fails a
 // caller and never makes one wait longer than the limit; after some failures in a row it is left alone for a second.
-import { asBacktalkError, connectionOptions, within, type Clock, type TlsFiles } from '@backtalk/kit';
+import { asBacktalkError, within, type Clock, type TlsFiles } from '@backtalk/kit';
+import { connectionOptions } from '@backtalk/kit/valkey';
 import { Redis } from 'ioredis';
 import type { GatewayConfig } from '../config.js';
 import type { GatewayEvents } from '../events.js';

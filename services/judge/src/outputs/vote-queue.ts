@@ -1,8 +1,10 @@
 // The queue of votes, one for all judges. In: what is to be judged, as ids. Out: the votes on it, each cast by any judge,
 // and the judgement, made by the judge that is free when the last vote is there. It holds no text: a worker reads what it
 // votes on from the log. Records have the shape of this release; another shape takes another name of the queue.
-import { asBacktalkError, backOffMs, connectionOptions, connectValkey, inSpan, logValkeyErrors } from '@backtalk/kit';
-import { traceFrom, valkeyError, valkeyErrors, within } from '@backtalk/kit';
+import { asBacktalkError, backOffMs, inSpan } from '@backtalk/kit';
+import { connectionOptions, connectValkey, logValkeyErrors } from '@backtalk/kit/valkey';
+import { traceFrom, within } from '@backtalk/kit';
+import { valkeyError, valkeyErrors } from '@backtalk/kit/valkey';
 import type { BackOff, ServiceContext, Trace } from '@backtalk/kit';
 import { DelayedError, FlowProducer, Queue, QueueEvents, UnrecoverableError, WaitingError, Worker } from 'bullmq';
 import type { Job } from 'bullmq';

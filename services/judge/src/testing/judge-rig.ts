@@ -1,7 +1,8 @@
 // A real broker, a real Valkey, an engine without a model whose grades the tests decide, and turns of a user of each
 // test's own.
 import { join } from 'node:path';
-import { connectValkey, FactPublisher, FactReader, newId, type Broker } from '@backtalk/kit';
+import { FactPublisher, FactReader, newId, type Broker } from '@backtalk/kit';
+import { connectValkey } from '@backtalk/kit/valkey';
 import {
   freePort,
   KeptWarnings,

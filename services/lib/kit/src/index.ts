@@ -1,4 +1,4 @@
-// What services use of the kit, name by name.
+// What services use of the kit, name by name. Calls between services and Valkey have doors of their own: they take long to load.
 export { backUp, restoreBackup } from './backup/backup.js';
 export { makeFolder } from './backup/make-folder.js';
 export { keptFiles, keptStreams, readManifest, type Manifest } from './backup/manifest.js';
@@ -79,8 +79,6 @@ export { FactReader, type FactHeadersRow, type ReadOptions } from './facts/reade
 export type { StoredFact } from './facts/stored-fact.js';
 export { Refusals } from './facts/refusals.js';
 export { TurnLog, type TurnIds } from './facts/turn-log.js';
-export { grpcClient, type GrpcClient } from './grpc/client.js';
-export { serveGrpc, type GrpcCallFacts, type GrpcServer } from './grpc/server.js';
 export {
   burnedInARow,
   givenUpBy,
@@ -181,4 +179,3 @@ export { callPairs, calls, pairsOf, tokenVariable, type CallPair } from './topol
 export { permissionsOf } from './topology/permissions.js';
 export { durableOf, idsOfSubject } from './topology/subjects.js';
 export { adminUser, brokerServices, brokerUsers, type BrokerService, type BrokerUser } from './topology/users.js';
-export { connectionOptions, connectValkey, logValkeyErrors, valkeyError, valkeyErrors } from './valkey/valkey.js';

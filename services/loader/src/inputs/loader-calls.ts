@@ -1,6 +1,7 @@
 // Answers the publisher's calls: Prepare, Retire, Watch. All three may be repeated. A publisher that has lost its
 // leadership without knowing takes nothing off: what the load set names stays, and so does what an older fence asks for.
-import { baseVersion, versionNumber, type GrpcCallFacts } from '@backtalk/kit';
+import { baseVersion, versionNumber } from '@backtalk/kit';
+import { type GrpcCallFacts } from '@backtalk/kit/grpc';
 import type { LoaderServiceImplementation, WatchResponse } from '@backtalk/proto/control';
 import { loaderErrors } from '../errors.js';
 import type { EngineKeeper } from './engine-keeper.js';

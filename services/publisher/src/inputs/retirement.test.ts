@@ -1,13 +1,5 @@
-import {
-  FactPublisher,
-  FactReader,
-  kvBucket,
-  Metrics,
-  serveGrpc,
-  type GrpcServer,
-  systemClock,
-  type LeaseView,
-} from '@backtalk/kit';
+import { FactPublisher, FactReader, kvBucket, Metrics, systemClock, type LeaseView } from '@backtalk/kit';
+import { serveGrpc, type GrpcServer } from '@backtalk/kit/grpc';
 import { silentLogger, startNats, type TestNats } from '@backtalk/kit/testing';
 import { GatewayControlServiceDefinition, LoaderServiceDefinition, type RetireRequest } from '@backtalk/proto/control';
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';

@@ -1,7 +1,8 @@
 // Puts the previous version back, or one before it, and burns the present one and all between. In: an operator's call, or a guard's word.
 // Out: a staged fact for each burned version, the sequence of the last is the new fence, and gateways that route to the version that answers
 // then. It loads nothing where the loaders still hold that version.
-import { asBacktalkError, baseVersion, isBacktalkError, type GrpcCallFacts } from '@backtalk/kit';
+import { asBacktalkError, baseVersion, isBacktalkError } from '@backtalk/kit';
+import { type GrpcCallFacts } from '@backtalk/kit/grpc';
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';
 import type { PublisherControlServiceImplementation, RollbackResponse } from '@backtalk/proto/control';
 import { rollbackTarget, stableOf } from '../domain/policy-state.js';

@@ -1,5 +1,6 @@
 // gRPC clients by address, made when first needed and closed when their owner's lease is gone.
-import { grpcClient, type GrpcClient, type WireSecurity } from '@backtalk/kit';
+import { type WireSecurity } from '@backtalk/kit';
+import { grpcClient, type GrpcClient } from '@backtalk/kit/grpc';
 
 type Definition = Parameters<typeof grpcClient>[0];
 

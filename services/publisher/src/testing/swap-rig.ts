@@ -6,15 +6,14 @@ import {
   FactPublisher,
   FactReader,
   folderBlobStore,
-  grpcClient,
   holdLease,
   kvBucket,
   readConfig,
-  serveGrpc,
   versionName,
   versionParts,
   type BlobStore,
 } from '@backtalk/kit';
+import { grpcClient, serveGrpc } from '@backtalk/kit/grpc';
 import {
   freePort,
   repositoryRoot,

@@ -1,6 +1,7 @@
 // The training worker, as a step needs it: give it the parent's files, let it train, store each new file under its own digest. It holds
 // no state: a repeat is safe at any point.
-import { grpcClient, type BlobStore, type GrpcClient, type Trace, type WireSecurity } from '@backtalk/kit';
+import { type BlobStore, type Trace, type WireSecurity } from '@backtalk/kit';
+import { grpcClient, type GrpcClient } from '@backtalk/kit/grpc';
 import {
   TrainingWorkerServiceDefinition,
   type PutBlobRequest,

@@ -1,6 +1,7 @@
 // A training worker without a model, for tests: the same calls, the same rules for blobs, bytes that follow from the request alone.
 // In: what tests tell it to do (hold a step, break it, fail it). Out: adapters and states that differ whenever the request differs.
-import { serveGrpc, sha256Hex, type GrpcServer } from '@backtalk/kit';
+import { sha256Hex } from '@backtalk/kit';
+import { serveGrpc, type GrpcServer } from '@backtalk/kit/grpc';
 import { silentLogger } from '@backtalk/kit/testing';
 import {
   TrainingWorkerServiceDefinition,

@@ -7,7 +7,7 @@ import type { TlsFiles } from '../config/wire-security.js';
 import type { BlobPlace } from '../config/setting.js';
 import { asBacktalkError, defineErrors } from '../errors/backtalk-error.js';
 import { brokerProblems, syncProblems } from './broker-problems.js';
-import { valkeyProblems } from './valkey-problems.js';
+import type { valkeyProblems } from './valkey-problems.js';
 
 /** The values of `installationSettings`, and `valkeyUrl` of those services that use Valkey. */
 export interface InstallationConfig {
@@ -37,7 +37,7 @@ export async function checkInstallation(
   const looks = [
     () => brokerProblems(broker, blobStore.kind === 'jetstream', oldest.broker),
     () => syncProblems(natsMonitorUrl, broker.logger),
-    ...(valkeyUrl === undefined ? [] : [() => valkeyProblems(valkeyUrl, tls, broker.logger, oldest.redis)]),
+    ...(valkeyUrl === undefined ? [] : [() => problemsOfValkey(valkeyUrl, tls, broker.logger, oldest.redis)]),
   ];
   const found = looks.map((look) =>
     look().catch((thrown: unknown): string[] => {
@@ -52,6 +52,12 @@ export async function checkInstallation(
   if (config.profile === 'production') throw installationErrors.installationUnfit({ problems });
   // What a trial is: no alarm, and every service says it.
   broker.logger.info('installation_weak', { problems });
+}
+
+/** Its client is loaded by those alone who are connected to Valkey. */
+async function problemsOfValkey(...asked: Parameters<typeof valkeyProblems>): Promise<string[]> {
+  const look = await import('./valkey-problems.js');
+  return look.valkeyProblems(...asked);
 }
 
 const installationErrors = defineErrors('installation', {
