@@ -96,12 +96,20 @@ function sharesOf(labelled: readonly Labelled[]): Float64Array {
 
 /** Negative log-likelihood with the price, and its gradient. */
 function lossAt(rows: Rows, scaleOf: Float64Array, weights: Float64Array): { loss: number; gradient: Float64Array } {
-  const gradient = weights.map((weight) => price * weight);
-  let loss = 0.5 * price * weights.reduce((sum, weight) => sum + weight * weight, 0);
+  const gradient = new Float64Array(weights.length);
+  let squares = 0;
+  for (let at = 0; at < weights.length; at += 1) {
+    const weight = weights[at] ?? 0;
+    gradient[at] = price * weight;
+    squares += weight * weight;
+  }
+  let loss = 0.5 * price * squares;
   const { starts, columns, shares } = rows;
+  const sums = new Float64Array(classes);
+  const off = new Float64Array(classes);
   for (const [row, label] of rows.labels.entries()) {
     const [from, to, share] = [starts[row] ?? 0, starts[row + 1] ?? 0, shares[row] ?? 0];
-    const sums = [0, 0, 0];
+    sums.fill(0);
     for (let at = from; at < to; at += 1) {
       const column = columns[at] ?? 0;
       const scale = scaleOf[column] ?? 1;
@@ -111,7 +119,8 @@ function lossAt(rows: Rows, scaleOf: Float64Array, weights: Float64Array): { los
     const most = Math.max(...sums);
     const total = sums.reduce((sum, value) => sum + Math.exp(value - most), 0);
     loss -= share * ((sums[label] ?? 0) - most - Math.log(total));
-    const off = sums.map((value, one) => share * (Math.exp(value - most) / total - (one === label ? 1 : 0)));
+    for (let one = 0; one < classes; one += 1)
+      off[one] = share * (Math.exp((sums[one] ?? 0) - most) / total - (one === label ? 1 : 0));
     for (let at = from; at < to; at += 1) {
       const column = columns[at] ?? 0;
       const scale = scaleOf[column] ?? 1;
