@@ -3,8 +3,9 @@ import { execFile, spawnSync } from 'node:child_process';
 import { cpSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { inheritedEnvironment } from '@backtalk/kit';
 import { pythonEnvironment, repositoryRoot, TemporaryDirectory } from '@backtalk/kit/testing';
-import { parseAllDocuments } from 'yaml';
+import { parse } from 'yaml';
 import { z } from 'zod';
 
 export const chartFolder = join(repositoryRoot(), 'charts', 'backtalk');
@@ -33,12 +34,15 @@ interface Run {
 }
 
 const helmProgram = join(pythonEnvironment(), 'bin', 'helm');
+/** It collects no garbage in the fifth of a second that it runs. */
+const env = { ...inheritedEnvironment(), GOGC: 'off' };
 
 function helm(args: readonly string[], values: Values = {}): Run {
   const run = spawnSync(helmProgram, [...args, '--values', '-'], {
     // As JSON: Helm reads YAML 1.1, in which a plain `n` or `1e3` is no text.
     input: JSON.stringify(values),
     encoding: 'utf8',
+    env,
     maxBuffer: 64 * 1024 * 1024,
     timeout: 60_000,
   });
@@ -67,7 +71,7 @@ export async function renderOn(kubeconfig: string, values: Values = {}): Promise
     '--set-json',
     JSON.stringify(values),
   ];
-  const options = { maxBuffer: 64 * 1024 * 1024, timeout: 60_000 };
+  const options = { env, maxBuffer: 64 * 1024 * 1024, timeout: 60_000 };
   const { stdout } = await promisify(execFile)(helmProgram, args, options);
   return objectsIn(stdout);
 }
@@ -143,9 +147,20 @@ export function renderAs(name: string, inNamespace: string, values: Values = {})
   return objectsIn(out);
 }
 
+/** Objects by the text that Helm rendered: most are the same whatever the values. */
+const read = new Map<string, RenderedObject | undefined>();
+
 function objectsIn(yaml: string): RenderedObject[] {
-  const documents = parseAllDocuments(yaml, { version: '1.1' }).map((document) => document.toJS() as unknown);
-  return documents.filter((document) => document !== null).map((document) => renderedObject.parse(document));
+  const texts = yaml.split(/^---$/m);
+  return texts.map((text) => objectIn(text)).filter((object) => object !== undefined);
+}
+
+function objectIn(text: string): RenderedObject | undefined {
+  if (!read.has(text)) {
+    const document: unknown = parse(text, { version: '1.1' });
+    read.set(text, document === null ? undefined : renderedObject.parse(document));
+  }
+  return read.get(text);
 }
 
 /** What Helm complains of; empty where it renders. */
@@ -183,7 +198,11 @@ export async function notesOn(kubeconfig: string, values: Values, files: readonl
     '--set-json',
     JSON.stringify(values),
   ];
-  const { stdout } = await promisify(execFile)(helmProgram, args, { maxBuffer: 64 * 1024 * 1024, timeout: 60_000 });
+  const { stdout } = await promisify(execFile)(helmProgram, args, {
+    env,
+    maxBuffer: 64 * 1024 * 1024,
+    timeout: 60_000,
+  });
   return stdout.split('NOTES:\n')[1] ?? stdout;
 }
 
