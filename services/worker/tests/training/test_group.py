@@ -185,7 +185,7 @@ def refused(worker: WorkerProcess, request, at=lambda: None):
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "standing-still"])
 def test_the_batch_of_a_process_that_went_is_trained_again_with_the_same_result(pair, model, first, end):
     request = batch(model, first, "several-steps")
-    request.config.optimizer_steps = 30
+    request.config.optimizer_steps = 12
     undisturbed = pair.now.train(request)[1]
     request.call = f"{end.name}"
     held, other = pair.files(), pair.now.ranks[1]

@@ -69,52 +69,6 @@ describe('a connection', () => {
     expect(changes).toHaveLength(2);
   });
 
-  it('notices a broker that has stopped without closing', async () => {
-    const broker = await nats.connect('gateway');
-    nats.pause();
-    await until(() => broker.status() === 'down', { what: 'noticing the silence' });
-    nats.resume();
-    await until(() => broker.status() === 'up');
-  });
-
-  it('a connection is whole again after a broker that stood still for longer than connecting may take', async () => {
-    const silent = await startNats({ streams: false });
-    const broker = await silent.connect('gateway');
-    const changes: string[] = [];
-    const seen = { dials: 0, pings: 0 };
-    broker.onStatus((status) => changes.push(status));
-    const follow = async () => {
-      for await (const { type } of broker.nc.status()) {
-        if (type === DebugEvents.Reconnecting) seen.dials += 1;
-        if (type === DebugEvents.PingTimer) seen.pings += 1;
-      }
-    };
-    follow().catch(() => undefined);
-    silent.pause();
-    await until(() => seen.dials > 4, { what: 'Dials that were given up', timeoutMs: 60_000 });
-    silent.resume();
-    await until(() => broker.status() === 'up');
-    seen.pings = 0;
-    await until(() => seen.pings > 2, { what: 'Three pings', timeoutMs: 60_000 });
-    expect(changes).toEqual(['down', 'up']);
-    expect(connectionsTo(silent.port)).toHaveLength(1);
-    await broker.close();
-    await silent.stop();
-  });
-
-  it('gives a broker up that stands still while much is on its way to it', async () => {
-    const silent = await startNats({ streams: false });
-    const broker = await silent.connect('admin');
-    silent.pause();
-    const piece = new Uint8Array(1_000_000);
-    for (let sent = 0; sent < 20; sent += 1) broker.nc.publish('backtalk.nobody', piece);
-    await until(() => broker.status() === 'down', { what: 'noticing the silence' });
-    silent.resume();
-    await until(() => broker.status() === 'up');
-    await broker.close();
-    await silent.stop();
-  });
-
   it('connects again at once though the clock was set back meanwhile', async () => {
     const broker = await nats.connect('gateway');
     const now = Date.now.bind(Date);
@@ -161,6 +115,57 @@ describe('a connection', () => {
     );
     expect(outcome).toMatchObject(expected === 'connected' ? { code: expected } : { code: expected, retry: 'stop' });
     front.close();
+  });
+});
+
+// Each waits for as long as the library takes, beside the others and on a broker of its own.
+describe.concurrent('a broker that is silent', () => {
+  it('a connection notices a broker that has stopped without closing', async () => {
+    const silent = await startNats({ streams: false });
+    const broker = await silent.connect('gateway');
+    silent.pause();
+    await until(() => broker.status() === 'down', { what: 'noticing the silence' });
+    silent.resume();
+    await until(() => broker.status() === 'up');
+    await silent.stop();
+  });
+
+  it('a connection is whole again after a broker that stood still for longer than connecting may take', async () => {
+    const silent = await startNats({ streams: false });
+    const broker = await silent.connect('gateway');
+    const changes: string[] = [];
+    const seen = { dials: 0, pings: 0 };
+    broker.onStatus((status) => changes.push(status));
+    const follow = async () => {
+      for await (const { type } of broker.nc.status()) {
+        if (type === DebugEvents.Reconnecting) seen.dials += 1;
+        if (type === DebugEvents.PingTimer) seen.pings += 1;
+      }
+    };
+    follow().catch(() => undefined);
+    silent.pause();
+    await until(() => seen.dials > 4, { what: 'Dials that were given up', timeoutMs: 60_000 });
+    silent.resume();
+    await until(() => broker.status() === 'up');
+    seen.pings = 0;
+    await until(() => seen.pings > 2, { what: 'Three pings', timeoutMs: 60_000 });
+    expect(changes).toEqual(['down', 'up']);
+    expect(connectionsTo(silent.port)).toHaveLength(1);
+    await broker.close();
+    await silent.stop();
+  });
+
+  it('a connection gives a broker up that stands still while much is on its way to it', async () => {
+    const silent = await startNats({ streams: false });
+    const broker = await silent.connect('admin');
+    silent.pause();
+    const piece = new Uint8Array(1_000_000);
+    for (let sent = 0; sent < 20; sent += 1) broker.nc.publish('backtalk.nobody', piece);
+    await until(() => broker.status() === 'down', { what: 'noticing the silence' });
+    silent.resume();
+    await until(() => broker.status() === 'up');
+    await broker.close();
+    await silent.stop();
   });
 
   it('connecting to an absent broker reports once that it waits, and ends at its deadline', async () => {
