@@ -1,9 +1,9 @@
 """Shapes of models that are made on the spot with random weights: what a step costs depends on these numbers alone."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-from transformers import AutoModelForCausalLM, Qwen3Config
+if TYPE_CHECKING:
+    import torch
 
 SHAPES: dict[str, dict[str, Any]] = {
     "tiny": {
@@ -63,8 +63,12 @@ def shape_named(text: str) -> dict[str, Any]:
     return shape
 
 
-def made_network(text: str, device: str, dtype: torch.dtype, seed: int = 0) -> Any:
+def made_network(text: str, device: str, dtype: "torch.dtype", seed: int = 0) -> Any:
     """A transformers model of that shape with random weights, frozen, made on the device."""
+    # They take seconds to import, and names and numbers of shapes are read without them.
+    import torch
+    from transformers import AutoModelForCausalLM, Qwen3Config
+
     config = Qwen3Config(**{"tie_word_embeddings": True, "max_position_embeddings": 40_960, **shape_named(text)})
     torch.manual_seed(seed)
     with torch.device(device):
