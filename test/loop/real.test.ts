@@ -18,7 +18,7 @@ import { secretsIn, secretsOf } from './secrets.js';
 import { ask, rowOf, type Heard, type Question } from './talk.js';
 import { TrainingTap } from './training-tap.js';
 
-const swaps = 5;
+const swaps = 3;
 const streams = 8;
 const seed = 3;
 const comparedTokens = 1_000;
@@ -38,6 +38,7 @@ beforeAll(async () => {
     environment: {
       'training-worker': { BACKTALK_NICE: '0' },
       judge: { BACKTALK_JUDGE_VOTES: '1' },
+      publisher: { BACKTALK_BEHAVIOUR_TOKENS: '8' },
       trainer: {
         BACKTALK_TRAINING_WORKER: `127.0.0.1:${String(tapPort)}`,
         BACKTALK_RECIPE_SET:
