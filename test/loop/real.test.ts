@@ -38,7 +38,6 @@ beforeAll(async () => {
     environment: {
       'training-worker': { BACKTALK_NICE: '0' },
       judge: { BACKTALK_JUDGE_VOTES: '1' },
-      publisher: { BACKTALK_BEHAVIOUR_TOKENS: '8' },
       trainer: {
         BACKTALK_TRAINING_WORKER: `127.0.0.1:${String(tapPort)}`,
         BACKTALK_RECIPE_SET:
