@@ -26,7 +26,15 @@ function longPythonFunctions(house: House, path: string): string[] {
   });
 }
 
+/** What tools leave behind: packages, archives, logs, and what a merge could not decide. */
+const leftBehind = /\.(?:whl|tgz|tar|gz|zip|deb|log|orig|rej)$/;
+
 export const sizeRules: readonly Rule[] = [
+  {
+    name: 'no package, archive or log lies in the tree',
+    broken: { 'test/pexpect-4.9.0-py2.py3-none-any.whl': 'PK' },
+    check: (house) => house.paths(leftBehind).map((path) => `${path} is no source; take it out.`),
+  },
   {
     name: `no Python file has more than ${fileLinesMax} lines`,
     broken: { 'services/worker/src/w/long.py': 'x()\n'.repeat(fileLinesMax + 1) },
