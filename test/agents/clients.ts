@@ -200,7 +200,7 @@ function toolRunner(stream: boolean): AgentClient {
   };
 }
 
-/** An agent of OpenAI's agents SDK, which speaks the Responses API. */
+/** An agent of OpenAI's agents SDK, which speaks the Responses API: streamed with whole conversations, whole by the ids of responses. */
 function agentsSdk(stream: boolean): AgentClient {
   return async ({ baseURL, fetch, system, thinks, tools, says }) => {
     const openAIClient = new OpenAI({ baseURL, apiKey, fetch, maxRetries: 0 });
@@ -216,17 +216,19 @@ function agentsSdk(stream: boolean): AgentClient {
       ),
     });
     let history: AgentInputItem[] = [];
+    let previousResponseId: string | undefined;
     let last = '';
     for (const content of says) {
-      const input: AgentInputItem[] = [...history, { role: 'user', content }];
       if (stream) {
+        const input: AgentInputItem[] = [...history, { role: 'user', content }];
         const result = await runner.run(agent, input, { stream: true, maxTurns: callsMax });
         await result.completed;
         ({ history } = result);
         last = result.finalOutput ?? '';
       } else {
-        const result = await runner.run(agent, input, { maxTurns: callsMax });
-        ({ history } = result);
+        const goesOn = previousResponseId === undefined ? {} : { previousResponseId };
+        const result = await runner.run(agent, content, { maxTurns: callsMax, ...goesOn });
+        previousResponseId = result.lastResponseId;
         last = result.finalOutput ?? '';
       }
     }
@@ -241,7 +243,7 @@ export const clients: Readonly<Record<string, AgentClient>> = {
   'LangChain createAgent, streamed': langChain(true),
   'AI SDK generateText': aiSdk(false),
   'AI SDK streamText': aiSdk(true),
-  'OpenAI agents SDK': agentsSdk(false),
+  'OpenAI agents SDK, by response ids': agentsSdk(false),
   'AI SDK streamText, Responses': aiSdk(true, 'responses'),
   'OpenAI agents SDK, streamed': agentsSdk(true),
   'Anthropic SDK toolRunner, streamed': toolRunner(true),

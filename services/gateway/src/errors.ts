@@ -76,6 +76,14 @@ export const gatewayErrors = defineErrors('gateway', {
     retry: 'never',
     message: () => 'No such turn.',
   },
+  /** By the code that OpenAI's clients know. */
+  previousResponseNotFound: {
+    code: 'previous_response_not_found',
+    status: 400,
+    retry: 'never',
+    message: (_: { param: 'previous_response_id' }) =>
+      'No answer of yours with this id is in the log, or not with all that was said before it. Send the whole conversation as input.',
+  },
   lessonShared: {
     code: 'lesson_shared',
     status: 403,
@@ -115,6 +123,13 @@ export const gatewayErrors = defineErrors('gateway', {
     message: () =>
       'Unknown request URL. OpenAI’s clients take a base URL that ends in /v1, Anthropic’s the same without it.',
   },
+  /** Clients take it for a service without the route, and guess. */
+  notCounted: {
+    code: 'not_supported',
+    status: 404,
+    retry: 'never',
+    message: () => 'The engine that answers here counts no tokens.',
+  },
   wrongMethod: {
     code: 'method_not_allowed',
     status: 405,
@@ -132,6 +147,13 @@ export const gatewayErrors = defineErrors('gateway', {
     status: 413,
     retry: 'never',
     message: (p: { limitBytes: number }) => `The request body is larger than ${p.limitBytes} bytes.`,
+  },
+  earlierTooLarge: {
+    code: 'request_too_large',
+    status: 413,
+    retry: 'never',
+    message: (p: { param: 'previous_response_id'; limitBytes: number }) =>
+      `What was said up to this answer is more than the ${p.limitBytes} bytes that are fetched by an id. Send the whole conversation as input.`,
   },
   wrongMediaType: {
     code: 'unsupported_media_type',

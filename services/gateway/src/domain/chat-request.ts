@@ -57,10 +57,18 @@ export interface ChatRequest {
   readonly api: ClientApi;
   /** Of the Responses API. */
   readonly repeated: RepeatedSettings | undefined;
+  readonly goesOnFrom: GoesOnFrom | undefined;
   /** Fields that are set and are not the gateway's own business, but the messages: small ones as they came, */
   readonly fields: JsonObject;
   /** and all others as JSON. */
   readonly writtenFields: Readonly<Record<string, Uint8Array>>;
+}
+
+/** Of the Responses API: an answer that is named by its id, while what was said up to it still lacks. */
+export interface GoesOnFrom {
+  readonly turn: string;
+  /** The request's own, to be read again with what lacks. */
+  readonly body: Uint8Array;
 }
 
 export interface ReadingRules {
@@ -68,6 +76,10 @@ export interface ReadingRules {
   /** Of requests that name none. */
   readonly temperature: number;
   readonly api: ClientApi;
+  /** Of its prompt: an answer when left out, or how many tokens it has. */
+  readonly wanted?: 'answer' | 'count';
+  /** JSON array of the messages that were said before those of the request. */
+  readonly earlier?: Uint8Array | undefined;
 }
 
 /** OpenAI's API of chat completions or of responses, or Anthropic's of messages. */
@@ -209,14 +221,25 @@ export function readChat(bytes: Buffer, rules: ReadingRules): ChatRequest {
   const body = parseJson(bytes);
   if (isJsonObject(body) && isDeeperThan(body, depthMax))
     throw gatewayErrors.invalidJson({ why: `it is nested deeper than ${depthMax}` });
-  const { api, messagesMax } = rules;
+  const { api, messagesMax, wanted } = rules;
   if (api === 'chat') return readChatRequest(body, rules);
-  if (api === 'messages') return { ...readChatRequest(readMessages(body, messagesMax), rules), api };
-  const { chat, repeated } = readResponses(body, messagesMax);
-  return { ...readChatRequest(chat, rules), api, repeated };
+  if (api === 'messages') return { ...readChatRequest(readMessages(body, messagesMax, wanted), rules), api };
+  const { earlier } = rules;
+  const { chat, repeated } = readResponses(body, messagesMax, earlier === undefined ? [] : messagesIn(earlier));
+  const { previous_response_id: turn } = repeated;
+  const goesOnFrom = turn === null || earlier !== undefined ? undefined : { turn, body: bytes };
+  return { ...readChatRequest(chat, rules), api, repeated, goesOnFrom };
 }
 
-export function readChatRequest(body: unknown, { messagesMax, temperature }: Omit<ReadingRules, 'api'>): ChatRequest {
+function messagesIn(json: Uint8Array): JsonObject[] {
+  const messages: unknown = JSON.parse(Buffer.from(json.buffer, json.byteOffset, json.byteLength).toString());
+  return (Array.isArray(messages) ? messages : []).filter(isJsonObject);
+}
+
+export function readChatRequest(
+  body: unknown,
+  { messagesMax, temperature }: Pick<ReadingRules, 'messagesMax' | 'temperature'>,
+): ChatRequest {
   refuseManyMessages(body, messagesMax);
   const { value, fields: all } = readAs(schema, body);
   const thinking = value.chat_template_kwargs == null ? thinkingOf(value) : undefined;
@@ -244,6 +267,7 @@ export function readChatRequest(body: unknown, { messagesMax, temperature }: Omi
     hasMedia: holdsMedia(value.messages),
     api: 'chat',
     repeated: undefined,
+    goesOnFrom: undefined,
     fields,
     writtenFields,
   };

@@ -162,7 +162,10 @@ const schema = z.object({
   mcp_servers: notHere('servers are not connected to from here: offer their tools yourself').optional(),
 });
 
-type Read = z.infer<typeof schema>;
+/** Where its tokens are to be counted, nothing is asked of an answer. */
+const counted = schema.extend({ max_tokens: schema.shape.max_tokens.nullish() });
+
+type Read = z.infer<typeof counted>;
 
 const sameInChat: ReadonlySet<string> = new Set(['model', 'stream']);
 /** Said in another way in the chat request, or of no use to an engine of one's own. */
@@ -184,14 +187,14 @@ const readHere: ReadonlySet<string> = new Set([
   'workspace_id',
 ]);
 
-export function readMessages(body: unknown, messagesMax: number): JsonObject {
+export function readMessages(body: unknown, messagesMax: number, wanted: 'answer' | 'count' = 'answer'): JsonObject {
   const given = isJsonObject(body) ? body['messages'] : undefined;
   // The system prompt is one message more.
   if (Array.isArray(given) && given.length >= messagesMax)
     throw gatewayErrors.invalidParameter({ param: 'messages', why: `it must hold fewer than ${messagesMax} messages` });
-  const { value, fields } = readAs(schema, body);
+  const { value, fields } = readAs<Read>(wanted === 'count' ? counted : schema, body);
   if (value.thread != null) throw gatewayErrors.threadNotKept();
-  if (value.messages.at(-1)?.['role'] === 'assistant')
+  if (wanted === 'answer' && value.messages.at(-1)?.['role'] === 'assistant')
     throw gatewayErrors.invalidParameter({
       param: 'messages',
       why: 'the last one must be what a person or a tool says: answers that a client began are not gone on with here',

@@ -7,7 +7,14 @@ const view: ResponseView = {
   turn: 'turn_abc',
   model: 'backtalk',
   wantsLogprobs: false,
-  repeated: { temperature: null, top_p: null, max_output_tokens: null, parallel_tool_calls: true, metadata: {} },
+  repeated: {
+    temperature: null,
+    top_p: null,
+    max_output_tokens: null,
+    parallel_tool_calls: true,
+    metadata: {},
+    previous_response_id: null,
+  },
 };
 const created = 1_700_000_000;
 const frame = (given: Partial<EngineFrame>) => frameOf(given, { created });

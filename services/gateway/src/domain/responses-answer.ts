@@ -47,7 +47,6 @@ function responseOf({ turn, model, repeated }: ResponseView, answered: Answered)
     instructions: null,
     model,
     output,
-    previous_response_id: null,
     store: false,
     text: { format: { type: 'text' } },
     tool_choice: 'auto',

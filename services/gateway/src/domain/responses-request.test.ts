@@ -159,6 +159,39 @@ describe('readResponses', () => {
       max_output_tokens: 40,
       parallel_tool_calls: true,
       metadata: { page: '3' },
+      previous_response_id: null,
+    });
+  });
+
+  describe('what was said before an answer that is gone on from', () => {
+    const earlier = [
+      { role: 'system', content: 'Be short.' },
+      { role: 'user', content: 'Rain?' },
+      { role: 'assistant', content: null, tool_calls: [called] },
+    ];
+    const output = { type: 'function_call_output', call_id: 'call_1', output: 'No.' };
+    const result = { role: 'tool', tool_call_id: 'call_1', content: 'No.' };
+    const asked = { model: 'backtalk', input: [output], previous_response_id: 'turn_1' };
+
+    it('stands before what is said now, and the answer names what it goes on from', () => {
+      const { chat, repeated } = readResponses(asked, 100, earlier);
+      expect(chat['messages']).toEqual([...earlier, result]);
+      expect(chat).not.toHaveProperty('previous_response_id');
+      expect(repeated.previous_response_id).toBe('turn_1');
+    });
+
+    it('has the instructions of now in place of its own, where there are any', () => {
+      const { chat } = readResponses({ ...asked, instructions: 'Be kind.' }, 100, earlier);
+      expect(chat['messages']).toEqual([{ role: 'system', content: 'Be kind.' }, ...earlier.slice(1), result]);
+    });
+
+    it('joins the words of now where the answer said nothing', () => {
+      const { chat } = readResponses({ ...asked, input: 'Hello?' }, 100, [{ role: 'user', content: 'Rain?' }]);
+      const both = [
+        { type: 'text', text: 'Rain?' },
+        { type: 'text', text: 'Hello?' },
+      ];
+      expect(chat['messages']).toEqual([{ role: 'user', content: both }]);
     });
   });
 
@@ -196,7 +229,7 @@ describe('readResponses', () => {
     ],
     [{ tools: [{ type: 'web_search' }] }, 'unsupported_parameter', 'tools[0].type'],
     [{ tool_choice: { type: 'allowed_tools', tools: [] } }, 'unsupported_parameter', 'tool_choice'],
-    [{ previous_response_id: 'turn_1' }, 'unsupported_parameter', 'previous_response_id'],
+    [{ previous_response_id: 7 }, 'invalid_value', 'previous_response_id'],
     [{ conversation: 'conv_1' }, 'unsupported_parameter', 'conversation'],
     [{ background: true }, 'unsupported_parameter', 'background'],
     [{ truncation: 'auto' }, 'unsupported_parameter', 'truncation'],

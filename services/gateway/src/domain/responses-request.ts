@@ -2,8 +2,8 @@
 //
 // In: a body of POST /v1/responses. Out: the body of the chat request that asks for the same, and what its answer repeats of
 // it; or a refusal that names the parameter. Items of one answer (a thought, a message, calls) become one message again, so
-// that the answer is known when it comes back. Nothing is kept for clients: what points to an earlier answer by its id is
-// refused. Tools that OpenAI's service runs itself are left out where an agent offers them beside its own, and refused where
+// that the answer is known when it comes back. What was said before an answer that is gone on from by its id is given as
+// messages. Tools that OpenAI's service runs itself are left out where an agent offers them beside its own, and refused where
 // nothing else is offered. Pure.
 import { isJsonObject, type JsonObject } from '@backtalk/kit/pure';
 import { z } from 'zod';
@@ -19,6 +19,7 @@ export interface RepeatedSettings {
   readonly max_output_tokens: number | null;
   readonly parallel_tool_calls: boolean;
   readonly metadata: JsonObject;
+  readonly previous_response_id: string | null;
 }
 
 export interface ReadResponses {
@@ -53,7 +54,7 @@ const item = z.custom<JsonObject>(isJsonObject, 'it must be an object').superRef
     case 'reasoning':
       break;
     case 'item_reference':
-      refuse(['type'], 'answers are not kept for clients: send the items themselves (store: false)', true);
+      refuse(['type'], 'items are not kept by their ids: send them themselves (store: false)', true);
       break;
     default:
       refuse(['type'], 'items of this kind are not taken here', true);
@@ -142,8 +143,8 @@ const schema = z.object({
   metadata: metadata.nullish(),
   include: z.array(z.unknown(), 'it must be a list').nullish(),
   stream: z.boolean('it must be true or false').nullish(),
-  previous_response_id: notHere('answers are not kept for clients: send the whole conversation as input').optional(),
-  conversation: notHere('answers are not kept for clients: send the whole conversation as input').optional(),
+  previous_response_id: z.string(noWords).nullish(),
+  conversation: notHere('go on by previous_response_id, or send the whole conversation as input').optional(),
   prompt: notHere('prompts are not kept here: send the words themselves').optional(),
   background: notHere('an answer is given at once, or as a stream').optional(),
   truncation: notHere('nothing is left out of an input here: send what fits', 'disabled').optional(),
@@ -162,7 +163,8 @@ const readHere: ReadonlySet<string> = new Set([
   'client_metadata',
 ]);
 
-export function readResponses(body: unknown, messagesMax: number): ReadResponses {
+/** @param earlier what was said before, up to the answer that is gone on from by its id */
+export function readResponses(body: unknown, messagesMax: number, earlier: readonly JsonObject[] = []): ReadResponses {
   const input = isJsonObject(body) ? body['input'] : undefined;
   // The instructions are one message more.
   if (Array.isArray(input) && input.length >= messagesMax)
@@ -171,13 +173,14 @@ export function readResponses(body: unknown, messagesMax: number): ReadResponses
   const others = Object.fromEntries(Object.entries(fields).filter(([key]) => !readHere.has(key)));
   const { temperature, top_p: topP } = others;
   return {
-    chat: { ...others, ...askedBy(value), messages: messagesOf(value) },
+    chat: { ...others, ...askedBy(value), messages: messagesOf(value, earlier) },
     repeated: {
       temperature: typeof temperature === 'number' ? temperature : null,
       top_p: typeof topP === 'number' ? topP : null,
       max_output_tokens: value.max_output_tokens ?? null,
       parallel_tool_calls: value.parallel_tool_calls ?? true,
       metadata: value.metadata ?? {},
+      previous_response_id: value.previous_response_id ?? null,
     },
   };
 }
@@ -210,9 +213,11 @@ function formatOf({ type, ...described }: JsonObject): JsonObject | undefined {
   return type === 'json_schema' ? { type, json_schema: described } : { type };
 }
 
-function messagesOf({ input, instructions }: Read): JsonObject[] {
+function messagesOf({ input, instructions }: Read, earlier: readonly JsonObject[]): JsonObject[] {
   const said: JsonObject[] = typeof input === 'string' ? [{ role: 'user', content: input }] : messagesIn(input);
-  return alternating([{ role: 'system', content: instructions ?? '' }, ...said]);
+  // Its own take the place of those of before.
+  const kept = instructions == null ? earlier : earlier.filter(({ role }) => role !== 'system');
+  return alternating([{ role: 'system', content: instructions ?? '' }, ...kept, ...said]);
 }
 
 /** One answer, as its items come. */

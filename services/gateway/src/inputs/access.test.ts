@@ -325,3 +325,39 @@ describe('feedback', () => {
     });
   });
 });
+
+describe('an answer by its id', () => {
+  it('is gone on from by its own person alone, whichever key speaks for them, where its policy is open', async () => {
+    const path = around.directory.join('repliers.json');
+    const policies = ['backtalk'];
+    const people = [
+      { key: 'ann', tenant: 'acme', user: 'ann', policies },
+      { key: 'bob', tenant: 'acme', user: 'bob', policies },
+      { key: 'app', tenant: 'acme', user: 'app', policies, acceptsUserField: true },
+      { key: 'ann-of-another', tenant: 'other', user: 'ann', policies },
+      { key: 'ann-elsewhere', tenant: 'acme', user: 'ann', policies: ['acme'] },
+    ];
+    const keys = people.map(({ key, ...person }) => ({ sha256: sha256Hex(`sk-${key}`), ...person }));
+    await writeFile(path, JSON.stringify({ keys }));
+    await withGateway({ BACKTALK_KEYS_FILE: path, BACKTALK_POLICIES: 'backtalk,acme' }, async (started) => {
+      await ready(started);
+      const { body } = await send(started, '/chat/completions', { headers: as('sk-ann'), body: chat() });
+      const ask = (key: string, more: object = {}) => {
+        const asked = {
+          model: 'backtalk',
+          input: 'Go on.',
+          previous_response_id: (body as { id: string }).id,
+          ...more,
+        };
+        return send(started, '/responses', { headers: as(`sk-${key}`), body: asked });
+      };
+      expect(await ask('ann')).toMatchObject({ status: 200 });
+      expect(await ask('app', { user: 'ann' })).toMatchObject({ status: 200 });
+      const before = leased.engine.counts.requests;
+      const missing = { status: 400, body: { error: { code: 'previous_response_not_found' } } };
+      for (const key of ['bob', 'app', 'ann-of-another']) expect(await ask(key)).toMatchObject(missing);
+      expect(await ask('ann-elsewhere', { model: 'acme' })).toMatchObject(missing);
+      expect(leased.engine.counts.requests).toBe(before);
+    });
+  });
+});

@@ -25,6 +25,9 @@ export interface AskedAnswer<T> {
   readonly leave: () => void;
 }
 
+/** What of an exchange an engine is asked by. */
+export type ToAsk = Pick<Exchange, 'turn' | 'model' | 'request' | 'shownMessages' | 'startedMs' | 'trace'>;
+
 export type Ask<T> = (client: EngineClient, request: EngineChatRequest, deadlineMs: number) => Promise<T>;
 
 /** By the URL of the replica that failed. */
@@ -47,7 +50,7 @@ const failedOnPrompt = [
 const healthMs = 2_000;
 
 /** Traced until the answer begins, or until it is there where it comes in one piece. */
-export async function askEngine<T>(parts: Parts, exchange: Exchange, ask: Ask<T>): Promise<AskedAnswer<T>> {
+export async function askEngine<T>(parts: Parts, exchange: ToAsk, ask: Ask<T>): Promise<AskedAnswer<T>> {
   const { clock, serving } = parts;
   const restMs = serving.deadly.restMs(promptOf(exchange.request), clock.now());
   if (restMs > 0) throw gatewayErrors.promptGivenUp({ retryAfterSeconds: Math.ceil(restMs / 1_000) });
@@ -67,7 +70,7 @@ class Asking<T> {
 
   constructor(
     private readonly parts: Parts,
-    private readonly exchange: Exchange,
+    private readonly exchange: ToAsk,
     private readonly ask: Ask<T>,
   ) {
     this.turn = exchange.turn;
@@ -201,6 +204,7 @@ function notHeld({ pinned, version }: Turn): BacktalkError {
 function errorForClient(error: BacktalkError, turn: Turn): BacktalkError {
   const { limit, param, retryAfterSeconds: wait = retryAfterSeconds } = error.detail;
   if (isEngineError(error, 'invalid_request', 'request_aborted')) return error;
+  if (isEngineError(error, 'engine_unsupported')) return gatewayErrors.notCounted({}, error);
   if (isEngineError(error, 'model_not_found')) return notHeld(turn);
   if (isEngineError(error, 'engine_timeout')) return gatewayErrors.engineTimeout({ retryAfterSeconds }, error);
   if (isEngineError(error, 'engine_overloaded'))

@@ -3,9 +3,11 @@
 // Key and limits are checked before anything is read, and everything about the request before an engine is asked. Nothing
 // here waits for judge, trainer or publisher.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { inSpan } from '@backtalk/kit';
+import { inSpan, isBacktalkError } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
-import type { ChatRequest, ClientApi } from '../domain/chat-request.js';
+import { largeBodyBytes } from '../domain/body-budget.js';
+import type { ChatRequest, ClientApi, GoesOnFrom, ReadingRules } from '../domain/chat-request.js';
+import type { Caller } from '../domain/caller.js';
 import { showsLessons, withShown } from '../domain/shown-lessons.js';
 import type { Turn } from '../domain/turn.js';
 import { admitted, type Admission } from './admit.js';
@@ -13,10 +15,11 @@ import { headerIn, traceOf } from './answer.js';
 import { answerTurn } from './answer-turn.js';
 import { openTurn, type OpenedTurn } from './open-turn.js';
 import type { Parts } from './parts.js';
-import { readBody } from './read-body.js';
+import { readBody, type Body } from './read-body.js';
 
 /** In some 250 µs. */
 const quicklyReadBytes = 32 * 1024;
+const retryAfterSeconds = 2;
 
 /** Names of their routes, in metrics and traces. */
 export const answerRoutes: Readonly<Record<ClientApi, string>> = {
@@ -51,15 +54,11 @@ async function answer(
   { request, response, startedMs }: Asked,
   { keyId, grant, room }: Admission,
 ): Promise<void> {
-  const { bodies, callers, fairBodies, reader, shares, traces } = parts.access;
-  const bytesMax = Math.min(parts.config.bodyBytesMax, bodies.keyBytesMax);
-  const body = await readBody(request, { bytesMax, room });
-  // A large body's own bytes go with it to the thread that reads it.
-  const bytes = body.bytes.length;
-  // Several that came to their ends together would be read as one piece.
-  if (bytes > quicklyReadBytes) await fairBodies.of(keyId);
-  const chatRequest = await reader.read(body, { ...parts.config, api });
-  const caller = callers.of(keyId, grant, chatRequest.user);
+  const { callers, shares, traces } = parts.access;
+  const { bytes, members, asked } = await readRequest(parts, request, { keyId, room }, { api });
+  const caller = callers.of(keyId, grant, asked.user);
+  const chatRequest =
+    asked.goesOnFrom === undefined ? asked : await wholeRequest(parts, caller, asked.goesOnFrom, { members, room });
   const fullShare = shares.fullOf(caller);
   if (fullShare === undefined) parts.turns.store.admit(bytes);
   const opened = await openTurn(parts, chatRequest, caller, (name) => headerIn(request, name));
@@ -97,6 +96,41 @@ async function answer(
       fullShare,
     });
   });
+}
+
+/** With what was said before it, which its client left to the log. */
+async function wholeRequest(
+  { access, config, turns }: Parts,
+  caller: Caller,
+  { turn, body }: GoesOnFrom,
+  { members, room }: Pick<Body & Admission, 'members' | 'room'>,
+): Promise<ChatRequest> {
+  await access.fairBodies.of(caller.keyId);
+  const earlier = await turns.log.saidUntil(caller, turn, largeBodyBytes).catch((error: unknown) => {
+    // It may lie in the spool.
+    const isOnItsWay = isBacktalkError(error, 'previous_response_not_found') && turns.store.hasBacklog;
+    throw isOnItsWay ? gatewayErrors.logUnavailable({ retryAfterSeconds }, error) : error;
+  });
+  room.grow(earlier.length);
+  return access.reader.read({ bytes: Buffer.from(body), members }, { ...config, api: 'responses', earlier });
+}
+
+/** With the size of its body, and its members as far as they were counted. */
+export async function readRequest(
+  { access, config }: Parts,
+  request: IncomingMessage,
+  { keyId, room }: Pick<Admission, 'keyId' | 'room'>,
+  wanted: Pick<ReadingRules, 'api' | 'wanted'>,
+): Promise<{ readonly bytes: number; readonly members: number; readonly asked: ChatRequest }> {
+  const { bodies, fairBodies, reader } = access;
+  const bytesMax = Math.min(config.bodyBytesMax, bodies.keyBytesMax);
+  const body = await readBody(request, { bytesMax, room });
+  // A large body's own bytes go with it to the thread that reads it.
+  const bytes = body.bytes.length;
+  const { members } = body;
+  // Several that came to their ends together would be read as one piece.
+  if (bytes > quicklyReadBytes) await fairBodies.of(keyId);
+  return { bytes, members, asked: await reader.read(body, { ...config, ...wanted }) };
 }
 
 /** A version that is asked for by its name answers as it is. */

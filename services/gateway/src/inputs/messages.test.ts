@@ -149,3 +149,48 @@ it('a stream that breaks off ends in an error that the SDK throws', async () => 
   expect(seen).toContain('content_block_delta');
   expect(seen).not.toContain('message_stop');
 });
+
+it('tokens are counted as an answer would be charged for them, tools included, and nothing is written down', async () => {
+  const heard: unknown[] = [];
+  const { settings } = conversing.leased.engine;
+  settings.tokenizeHeard = (body) => heard.push(body);
+  const messages = says('How long is this?');
+  const system = 'Be short.';
+  const tools = [{ name: 'weather', input_schema: { type: 'object' as const, properties: {} } }];
+  const { data, response } = await client.messages.countTokens({ model, system, messages, tools }).withResponse();
+  expect(response.headers.get('X-Backtalk-Turn')).toBeNull();
+  const parameters = { type: 'object', properties: {} };
+  expect(heard).toMatchObject([{ tools: [{ type: 'function', function: { name: 'weather', parameters } }] }]);
+  const answer = await client.messages.create({ model, system, messages, max_tokens });
+  const { input_tokens: unseen, cache_read_input_tokens: cached } = answer.usage;
+  expect(data.input_tokens).toBe(unseen + (cached ?? 0));
+  // An answer that the client began has a length, too.
+  const begun = [...messages, { role: 'assistant' as const, content: 'It is' }];
+  expect((await client.messages.countTokens({ model, messages: begun })).input_tokens).toBeGreaterThan(0);
+});
+
+it('what cannot be counted is refused as where it cannot be answered', async () => {
+  const asked = { model, messages: says('How long?') };
+  await expect(client.messages.countTokens({ ...asked, model: 'another' })).rejects.toMatchObject({
+    status: 404,
+    error: { error: { type: 'not_found_error' } },
+  });
+  const without = { model } as Anthropic.MessageCountTokensParams;
+  await expect(client.messages.countTokens(without)).rejects.toMatchObject({
+    status: 400,
+    error: { error: { message: expect.stringContaining('messages') as string } },
+  });
+});
+
+it('a service that counts nothing is no reason to try again', async () => {
+  const plain = await startConversing({ dialect: 'openai' });
+  try {
+    const another = new Anthropic({ baseURL: plain.started.url.replace(/\/v1$/, ''), apiKey: 'none', maxRetries: 0 });
+    await expect(another.messages.countTokens({ model, messages: says('How long?') })).rejects.toMatchObject({
+      status: 404,
+      error: { error: { type: 'not_found_error', details: { error_code: 'not_supported' } } },
+    });
+  } finally {
+    await plain.stop();
+  }
+});

@@ -78,9 +78,11 @@ it('a request that holds an answer continues it, whichever API either came by', 
 
 it('what is not had here is refused by its name in the request, before an engine is asked', async () => {
   const before = conversing.leased.engine.counts.requests;
-  await expect(
-    client.responses.create({ model, input: 'Hello', previous_response_id: 'turn_1' }),
-  ).rejects.toMatchObject({ status: 400, code: 'unsupported_parameter', param: 'previous_response_id' });
+  await expect(client.responses.create({ model, input: 'Hello', conversation: 'conv_1' })).rejects.toMatchObject({
+    status: 400,
+    code: 'unsupported_parameter',
+    param: 'conversation',
+  });
   await expect(
     client.responses.create({ model, input: 'Hello', tools: [{ type: 'web_search' }] }),
   ).rejects.toMatchObject({ status: 400, code: 'unsupported_parameter', param: 'tools[0].type' });
@@ -108,4 +110,73 @@ it('an answer that the engine ended itself is a response that failed', async () 
   let last = '';
   for await (const { type } of stream) last = type;
   expect(last).toBe('response.failed');
+});
+
+it('a response is gone on from by its id: all that was said before it is asked, learned from, and in the log', async () => {
+  const heard: unknown[] = [];
+  conversing.leased.engine.settings.heard = (body) => heard.push(body);
+  const instructions = 'Be short.';
+  const first = await client.responses.create({ model, instructions, input: 'Where does the Rhine begin?' });
+  const more = { model, instructions, input: 'And where does it end?', previous_response_id: first.id };
+  const second = await client.responses.create(more);
+  expect(second.previous_response_id).toBe(first.id);
+  const stream = client.responses.stream({ model, input: 'How long is it?', previous_response_id: second.id });
+  const third = await stream.finalResponse();
+  expect(third.previous_response_id).toBe(second.id);
+  expect(heard.at(-1)).toMatchObject({
+    messages: [
+      { role: 'system', content: instructions },
+      { role: 'user', content: 'Where does the Rhine begin?' },
+      { role: 'assistant', content: first.output_text },
+      { role: 'user', content: more.input },
+      { role: 'assistant', content: second.output_text },
+      { role: 'user', content: 'How long is it?' },
+    ],
+  });
+  expect(heard.at(-1)).not.toHaveProperty('previous_response_id');
+  const facts = await Promise.all([first, second, third].map(({ id }) => opened(id)));
+  expect(facts.map(({ provisionalParent }) => provisionalParent)).toEqual(['', first.id, second.id]);
+  expect(new Set(facts.map(({ provisionalSession }) => provisionalSession)).size).toBe(1);
+  expect(await completed(third.id)).toMatchObject({ trainable: true });
+});
+
+it('an answer of the chat API and its call are gone on from by their id, too', async () => {
+  const heard: unknown[] = [];
+  conversing.leased.engine.settings.heard = (body) => heard.push(body);
+  const weather = { name: 'weather', parameters: { type: 'object', properties: {} } };
+  const first = await client.chat.completions.create({
+    model,
+    messages: [{ role: 'user', content: 'Rain?' }],
+    tools: [{ type: 'function', function: weather }],
+    tool_choice: 'required',
+  });
+  const [call] = first.choices[0]?.message.tool_calls ?? [];
+  const output = { type: 'function_call_output' as const, call_id: call?.id ?? '', output: 'No.' };
+  await client.responses.create({ model, input: [output], previous_response_id: first.id });
+  expect(heard.at(-1)).toMatchObject({
+    messages: [
+      { role: 'user', content: 'Rain?' },
+      { role: 'assistant', tool_calls: [{ id: call?.id, function: { name: 'weather' } }] },
+      { role: 'tool', tool_call_id: call?.id, content: 'No.' },
+    ],
+  });
+});
+
+it('an answer that is not there, or too long to go on from, is said to be so', async () => {
+  const input = 'Hello';
+  const missing = { status: 400, code: 'previous_response_not_found', param: 'previous_response_id' };
+  for (const previous_response_id of ['turn_1', 'resp_68', '*', 'turn_>', 'turn_*', 'turn_1.*'])
+    await expect(client.responses.create({ model, input, previous_response_id })).rejects.toMatchObject(missing);
+  const saidAfter = async (characters: number, more: number) => {
+    const { id } = await client.responses.create({ model, input: 'x'.repeat(characters) });
+    return client.responses.create({ model, input: 'x'.repeat(more), previous_response_id: id });
+  };
+  const mebibyte = 1024 * 1024;
+  // Read beside the event loop: the request, or both together.
+  for (const [before, now] of [
+    [10, 2 * mebibyte],
+    [0.7 * mebibyte, 0.7 * mebibyte],
+  ] as const)
+    expect((await saidAfter(before, now)).status).toBe('completed');
+  await expect(saidAfter(mebibyte, 10)).rejects.toMatchObject({ status: 413, code: 'request_too_large' });
 });

@@ -10,6 +10,7 @@ import { listModels } from '../domain/model-list.js';
 import { admitted } from './admit.js';
 import { forClient, messagesPath, nameRequest, sendError, sendJson } from './answer.js';
 import { answering, answerRoutes } from './chat.js';
+import { countTokens } from './count-tokens.js';
 import { feedback } from './feedback.js';
 import { addLesson, changeLesson, listLessons, retireLesson, showLesson } from './lessons.js';
 import { servePage } from './page.js';
@@ -65,6 +66,7 @@ export function createRoutes(parts: Parts, page: readonly PageFile[]): RequestLi
   const route = (method: Method, path: string, name: string, handler: Handler<Request, Response>) =>
     routes(path, name, { [method]: handler });
   for (const [path, api] of Object.entries(answerPaths)) route('post', path, answerRoutes[api], answering(api));
+  route('post', `${messagesPath}/count_tokens`, 'count_tokens', countTokens);
   route('get', '/v1/models', 'models', (given, request, response) =>
     admitted(given, request, response, ({ grant }) => {
       const data = listModels(openPolicies(given.config.policies, grant), given.serving.fleet.living());

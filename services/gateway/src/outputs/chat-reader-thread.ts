@@ -25,9 +25,10 @@ function read({ bytes, rules }: ToRead): Read {
 /** What small arrays lie in belongs to others, too. */
 function ownMemory(read: Read): ArrayBuffer[] {
   if ('refusal' in read) return [];
-  const { messages, tools, templateArguments, writtenFields } = read.request;
+  const { messages, tools, templateArguments, writtenFields, goesOnFrom } = read.request;
   const own = new Set<ArrayBuffer>();
-  for (const { buffer, byteLength } of [messages.json, tools, templateArguments, ...Object.values(writtenFields)])
+  const written = [messages.json, tools, templateArguments, ...Object.values(writtenFields)];
+  for (const { buffer, byteLength } of goesOnFrom === undefined ? written : [...written, goesOnFrom.body])
     if (byteLength > 0 && byteLength === buffer.byteLength && buffer instanceof ArrayBuffer) own.add(buffer);
   return [...own];
 }

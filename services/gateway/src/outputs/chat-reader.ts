@@ -37,9 +37,11 @@ export class ChatReader {
   ) {}
 
   /** Takes a large body's memory with it. */
-  async read({ bytes, members }: Given, { messagesMax, temperature, api }: ReadingRules): Promise<ChatRequest> {
-    const rules = { messagesMax, temperature, api };
-    if (bytes.length <= largeBodyBytes && members <= largeBodyMembers) return readChat(bytes, rules);
+  async read({ bytes, members }: Given, given: ReadingRules): Promise<ChatRequest> {
+    const { messagesMax, temperature, api, wanted = 'answer', earlier } = given;
+    const rules = { messagesMax, temperature, api, wanted, earlier };
+    if (bytes.length + (earlier?.length ?? 0) <= largeBodyBytes && members <= largeBodyMembers)
+      return readChat(bytes, rules);
     return this.bodies.run(async () => {
       this.cancelIdle();
       try {

@@ -3,6 +3,8 @@
 import {
   asBacktalkError,
   idsOfSubject,
+  TurnLog,
+  type BacktalkError,
   type Clock,
   type FactMessage,
   type FactPublisher,
@@ -12,7 +14,8 @@ import {
 } from '@backtalk/kit';
 import { Lesson, SessionClosed_Reason, type LessonChanged, type SessionEnded } from '@backtalk/proto/facts';
 import { gatewayErrors } from '../errors.js';
-import type { Caller } from '../domain/caller.js';
+import { openPolicies, type Caller } from '../domain/caller.js';
+import { earlierAnswer } from '../domain/earlier-answer.js';
 import { SearchRate, searchWindowMs } from '../domain/search-rate.js';
 import { sessionOfTurn } from '../domain/session-name.js';
 
@@ -45,6 +48,7 @@ const retryAfterSeconds = 2;
 
 export class FactLog {
   private readonly searches: SearchRate;
+  private readonly log: TurnLog;
 
   constructor(
     private readonly publisher: FactPublisher,
@@ -54,6 +58,7 @@ export class FactLog {
     private readonly sessionsKeptMs: number,
   ) {
     this.searches = new SearchRate(clock);
+    this.log = new TurnLog(reader);
   }
 
   /** Whether it was stored now or had been before. */
@@ -77,6 +82,35 @@ export class FactLog {
     if (found === undefined) return undefined;
     const { user = '' } = idsOfSubject('turnOpened', found.subject);
     return { tenant, user: String(user), policy: found.headers.policy ?? '', turn };
+  }
+
+  /**
+   * JSON array of what was said up to a turn of the caller's own, its answer included. Throws `previous_response_not_found` where the
+   * log lacks any of it, and `request_too_large` where it is more than that.
+   */
+  async saidUntil(caller: Caller, turn: string, bytesMax: number): Promise<Uint8Array> {
+    const { tenant, user } = caller;
+    const param = 'previous_response_id';
+    const missing = (cause?: BacktalkError) => gatewayErrors.previousResponseNotFound({ param }, cause);
+    if (!/^turn_\w{1,64}$/.test(turn)) throw missing();
+    const ids = { tenant, user, turn };
+    try {
+      const isHeld = await this.reader.lastHeaders('turnCompleted', ids, { timeoutMs: turnMs, sure: true });
+      if (isHeld === undefined) throw missing();
+      const [opened, completed] = await Promise.all([this.log.opened(ids), this.log.completed(ids)]);
+      if (opened === undefined || completed === undefined) throw missing();
+      const { policy } = opened.message;
+      if (!openPolicies([policy], caller).includes(policy)) throw missing();
+      const bytes = await this.log.conversationBytes(opened.message, bytesMax, () => missing());
+      if (bytes === undefined) throw gatewayErrors.earlierTooLarge({ param, limitBytes: bytesMax });
+      const { messages } = await this.log.conversation(opened.message, () => missing());
+      return Buffer.from(JSON.stringify([...messages, ...earlierAnswer(completed.message)]));
+    } catch (thrown) {
+      const error = asBacktalkError(thrown);
+      if (error.retry !== 'never') return unavailable(error);
+      // A refusal of this house's; any other says that the log's facts cannot be read, and never will.
+      throw error.status === undefined ? missing(error) : error;
+    }
   }
 
   /** What ended a session with this turn; nothing where nothing did, or an earlier turn was its last. */

@@ -92,12 +92,12 @@ export interface ScoreItem {
 export interface TokenizeRequest {
   readonly model: string;
   readonly text?: string;
-  readonly messages?: readonly unknown[];
-  readonly tools?: readonly unknown[];
+  readonly messages?: readonly unknown[] | JsonText;
+  readonly tools?: readonly unknown[] | JsonText | undefined;
   /** Whether the template opens the assistant's turn; true when left out. Only for messages. */
   readonly addGenerationPrompt?: boolean;
   /** What the model's template is given besides. Only for messages. */
-  readonly templateArguments?: Readonly<Record<string, unknown>>;
+  readonly templateArguments?: Readonly<Record<string, unknown>> | JsonText | undefined;
 }
 
 export interface EngineModel {
