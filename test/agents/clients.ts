@@ -159,7 +159,6 @@ function aiSdk(stream: boolean, api: keyof typeof providers = 'chat'): AgentClie
         providerOptions: {
           ...(thinks ? { anthropic: { thinking: { type: 'enabled', budgetTokens: thoughtTokens } } } : {}),
           ...(thinks ? {} : { [model]: withoutThoughts }),
-          openai: { store: false },
         },
       };
       const result = stream ? streamText(body) : await generateText(body);

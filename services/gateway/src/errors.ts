@@ -84,6 +84,13 @@ export const gatewayErrors = defineErrors('gateway', {
     message: (_: { param: 'previous_response_id' }) =>
       'No answer of yours with this id is in the log, or not with all that was said before it. Send the whole conversation as input.',
   },
+  itemNotFound: {
+    code: 'item_not_found',
+    status: 400,
+    retry: 'never',
+    message: (_: { param: string }) =>
+      'No item of an answer of yours with this id is in the log. Send the items themselves (store: false).',
+  },
   lessonShared: {
     code: 'lesson_shared',
     status: 403,

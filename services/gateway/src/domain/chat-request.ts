@@ -9,6 +9,7 @@ import { z } from 'zod';
 import { gatewayErrors } from '../errors.js';
 import { answersIn } from './answer-key.js';
 import { parseJson } from './json-body.js';
+import { readFromLog, type LeftToLog } from './left-to-log.js';
 import { flawOfPart, holdsMedia } from './message-part.js';
 import { readMessages } from './messages-request.js';
 import { questionsIn } from './question-key.js';
@@ -57,16 +58,15 @@ export interface ChatRequest {
   readonly api: ClientApi;
   /** Of the Responses API. */
   readonly repeated: RepeatedSettings | undefined;
-  readonly goesOnFrom: GoesOnFrom | undefined;
+  readonly lacking: Lacking | undefined;
   /** Fields that are set and are not the gateway's own business, but the messages: small ones as they came, */
   readonly fields: JsonObject;
   /** and all others as JSON. */
   readonly writtenFields: Readonly<Record<string, Uint8Array>>;
 }
 
-/** Of the Responses API: an answer that is named by its id, while what was said up to it still lacks. */
-export interface GoesOnFrom {
-  readonly turn: string;
+/** Of the Responses API: what is named by ids, while the log was not asked for it. */
+export interface Lacking extends LeftToLog {
   /** The request's own, to be read again with what lacks. */
   readonly body: Uint8Array;
 }
@@ -78,8 +78,8 @@ export interface ReadingRules {
   readonly api: ClientApi;
   /** Of its prompt: an answer when left out, or how many tokens it has. */
   readonly wanted?: 'answer' | 'count';
-  /** JSON array of the messages that were said before those of the request. */
-  readonly earlier?: Uint8Array | undefined;
+  /** JSON of what the log has of what the request names by ids (`FromLog`). */
+  readonly fromLog?: Uint8Array | undefined;
 }
 
 /** OpenAI's API of chat completions or of responses, or Anthropic's of messages. */
@@ -224,16 +224,11 @@ export function readChat(bytes: Buffer, rules: ReadingRules): ChatRequest {
   const { api, messagesMax, wanted } = rules;
   if (api === 'chat') return readChatRequest(body, rules);
   if (api === 'messages') return { ...readChatRequest(readMessages(body, messagesMax, wanted), rules), api };
-  const { earlier } = rules;
-  const { chat, repeated } = readResponses(body, messagesMax, earlier === undefined ? [] : messagesIn(earlier));
-  const { previous_response_id: turn } = repeated;
-  const goesOnFrom = turn === null || earlier !== undefined ? undefined : { turn, body: bytes };
-  return { ...readChatRequest(chat, rules), api, repeated, goesOnFrom };
-}
-
-function messagesIn(json: Uint8Array): JsonObject[] {
-  const messages: unknown = JSON.parse(Buffer.from(json.buffer, json.byteOffset, json.byteLength).toString());
-  return (Array.isArray(messages) ? messages : []).filter(isJsonObject);
+  const fromLog = rules.fromLog === undefined ? undefined : readFromLog(rules.fromLog);
+  const { chat, repeated, leftToLog } = readResponses(body, messagesMax, fromLog);
+  const isWhole = fromLog !== undefined || (leftToLog.previous === undefined && leftToLog.referred.length === 0);
+  const lacking = isWhole ? undefined : { ...leftToLog, body: bytes };
+  return { ...readChatRequest(chat, rules), api, repeated, lacking };
 }
 
 export function readChatRequest(
@@ -267,7 +262,7 @@ export function readChatRequest(
     hasMedia: holdsMedia(value.messages),
     api: 'chat',
     repeated: undefined,
-    goesOnFrom: undefined,
+    lacking: undefined,
     fields,
     writtenFields,
   };

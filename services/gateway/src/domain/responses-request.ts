@@ -2,13 +2,20 @@
 //
 // In: a body of POST /v1/responses. Out: the body of the chat request that asks for the same, and what its answer repeats of
 // it; or a refusal that names the parameter. Items of one answer (a thought, a message, calls) become one message again, so
-// that the answer is known when it comes back. What was said before an answer that is gone on from by its id is given as
-// messages. Tools that OpenAI's service runs itself are left out where an agent offers them beside its own, and refused where
+// that the answer is known when it comes back. What is named by an id is left to the log, and given with what that has. Tools that OpenAI's service runs itself are left out where an agent offers them beside its own, and refused where
 // nothing else is offered. Pure.
 import { isJsonObject, type JsonObject } from '@backtalk/kit/pure';
 import { z } from 'zod';
 import { gatewayErrors } from '../errors.js';
 import { alternating, plain } from './alternating.js';
+import {
+  hasFewReferences,
+  leftToLog,
+  tooManyReferences,
+  withItems,
+  type FromLog,
+  type LeftToLog,
+} from './left-to-log.js';
 import { flawOfPart } from './message-part.js';
 import { readAs, unsupported } from './read-as.js';
 
@@ -24,6 +31,7 @@ export interface RepeatedSettings {
 
 export interface ReadResponses {
   readonly chat: JsonObject;
+  readonly leftToLog: LeftToLog;
   readonly repeated: RepeatedSettings;
 }
 
@@ -54,7 +62,7 @@ const item = z.custom<JsonObject>(isJsonObject, 'it must be an object').superRef
     case 'reasoning':
       break;
     case 'item_reference':
-      refuse(['type'], 'items are not kept by their ids: send them themselves (store: false)', true);
+      needsWords('id');
       break;
     default:
       refuse(['type'], 'items of this kind are not taken here', true);
@@ -126,7 +134,7 @@ function notHere(why: string, ...idle: readonly unknown[]) {
 const schema = z.object({
   model: z.string(noWords),
   input: z.union(
-    [z.string(), z.array(item).min(1, 'it must hold at least one item')],
+    [z.string(), z.array(item).min(1, 'it must hold at least one item').refine(hasFewReferences, tooManyReferences)],
     'it must be a string or a list of items',
   ),
   instructions: z.string(noWords).nullish(),
@@ -163,8 +171,8 @@ const readHere: ReadonlySet<string> = new Set([
   'client_metadata',
 ]);
 
-/** @param earlier what was said before, up to the answer that is gone on from by its id */
-export function readResponses(body: unknown, messagesMax: number, earlier: readonly JsonObject[] = []): ReadResponses {
+/** @param fromLog what the log has of what the request names by ids; without it, that is passed over */
+export function readResponses(body: unknown, messagesMax: number, fromLog?: FromLog): ReadResponses {
   const input = isJsonObject(body) ? body['input'] : undefined;
   // The instructions are one message more.
   if (Array.isArray(input) && input.length >= messagesMax)
@@ -173,7 +181,8 @@ export function readResponses(body: unknown, messagesMax: number, earlier: reado
   const others = Object.fromEntries(Object.entries(fields).filter(([key]) => !readHere.has(key)));
   const { temperature, top_p: topP } = others;
   return {
-    chat: { ...others, ...askedBy(value), messages: messagesOf(value, earlier) },
+    chat: { ...others, ...askedBy(value), messages: messagesOf(value, fromLog) },
+    leftToLog: leftToLog(value.input, value.previous_response_id),
     repeated: {
       temperature: typeof temperature === 'number' ? temperature : null,
       top_p: typeof topP === 'number' ? topP : null,
@@ -213,8 +222,10 @@ function formatOf({ type, ...described }: JsonObject): JsonObject | undefined {
   return type === 'json_schema' ? { type, json_schema: described } : { type };
 }
 
-function messagesOf({ input, instructions }: Read, earlier: readonly JsonObject[]): JsonObject[] {
-  const said: JsonObject[] = typeof input === 'string' ? [{ role: 'user', content: input }] : messagesIn(input);
+function messagesOf({ input, instructions }: Read, fromLog: FromLog | undefined): JsonObject[] {
+  const { earlier, answers } = fromLog ?? { earlier: [], answers: undefined };
+  const items = typeof input === 'string' ? [{ role: 'user', content: input }] : input;
+  const said = messagesIn(withItems(items, answers));
   // Its own take the place of those of before.
   const kept = instructions == null ? earlier : earlier.filter(({ role }) => role !== 'system');
   return alternating([{ role: 'system', content: instructions ?? '' }, ...kept, ...said]);

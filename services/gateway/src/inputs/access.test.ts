@@ -327,7 +327,7 @@ describe('feedback', () => {
 });
 
 describe('an answer by its id', () => {
-  it('is gone on from by its own person alone, whichever key speaks for them, where its policy is open', async () => {
+  it('an answer is gone on from by its own person alone, whichever key speaks for them, where its policy is open', async () => {
     const path = around.directory.join('repliers.json');
     const policies = ['backtalk'];
     const people = [
@@ -342,20 +342,23 @@ describe('an answer by its id', () => {
     await withGateway({ BACKTALK_KEYS_FILE: path, BACKTALK_POLICIES: 'backtalk,acme' }, async (started) => {
       await ready(started);
       const { body } = await send(started, '/chat/completions', { headers: as('sk-ann'), body: chat() });
-      const ask = (key: string, more: object = {}) => {
-        const asked = {
-          model: 'backtalk',
-          input: 'Go on.',
-          previous_response_id: (body as { id: string }).id,
-          ...more,
-        };
-        return send(started, '/responses', { headers: as(`sk-${key}`), body: asked });
-      };
+      const { id } = body as { id: string };
+      const respond = (key: string, asked: object) =>
+        send(started, '/responses', { headers: as(`sk-${key}`), body: { model: 'backtalk', ...asked } });
+      const ask = (key: string, more: object = {}) =>
+        respond(key, { input: 'Go on.', previous_response_id: id, ...more });
+      const item = { type: 'item_reference', id: `${id.replace('turn_', 'msg_')}_0` };
+      const askByItem = (key: string) => respond(key, { input: [item, { role: 'user', content: 'Go on.' }] });
       expect(await ask('ann')).toMatchObject({ status: 200 });
       expect(await ask('app', { user: 'ann' })).toMatchObject({ status: 200 });
+      expect(await askByItem('ann')).toMatchObject({ status: 200 });
       const before = leased.engine.counts.requests;
       const missing = { status: 400, body: { error: { code: 'previous_response_not_found' } } };
-      for (const key of ['bob', 'app', 'ann-of-another']) expect(await ask(key)).toMatchObject(missing);
+      const noItem = { status: 400, body: { error: { code: 'item_not_found' } } };
+      for (const key of ['bob', 'app', 'ann-of-another']) {
+        expect(await ask(key)).toMatchObject(missing);
+        expect(await askByItem(key)).toMatchObject(noItem);
+      }
       expect(await ask('ann-elsewhere', { model: 'acme' })).toMatchObject(missing);
       expect(leased.engine.counts.requests).toBe(before);
     });

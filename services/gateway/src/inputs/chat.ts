@@ -3,10 +3,10 @@
 // Key and limits are checked before anything is read, and everything about the request before an engine is asked. Nothing
 // here waits for judge, trainer or publisher.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { inSpan, isBacktalkError } from '@backtalk/kit';
+import { asBacktalkError, inSpan } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
 import { largeBodyBytes } from '../domain/body-budget.js';
-import type { ChatRequest, ClientApi, GoesOnFrom, ReadingRules } from '../domain/chat-request.js';
+import type { ChatRequest, ClientApi, Lacking, ReadingRules } from '../domain/chat-request.js';
 import type { Caller } from '../domain/caller.js';
 import { showsLessons, withShown } from '../domain/shown-lessons.js';
 import type { Turn } from '../domain/turn.js';
@@ -58,7 +58,7 @@ async function answer(
   const { bytes, members, asked } = await readRequest(parts, request, { keyId, room }, { api });
   const caller = callers.of(keyId, grant, asked.user);
   const chatRequest =
-    asked.goesOnFrom === undefined ? asked : await wholeRequest(parts, caller, asked.goesOnFrom, { members, room });
+    asked.lacking === undefined ? asked : await wholeRequest(parts, caller, asked.lacking, { members, room });
   const fullShare = shares.fullOf(caller);
   if (fullShare === undefined) parts.turns.store.admit(bytes);
   const opened = await openTurn(parts, chatRequest, caller, (name) => headerIn(request, name));
@@ -98,22 +98,29 @@ async function answer(
   });
 }
 
-/** With what was said before it, which its client left to the log. */
+/** With what it names by ids, and its client left to the log. */
 async function wholeRequest(
   { access, config, turns }: Parts,
   caller: Caller,
-  { turn, body }: GoesOnFrom,
+  lacking: Lacking,
   { members, room }: Pick<Body & Admission, 'members' | 'room'>,
 ): Promise<ChatRequest> {
   await access.fairBodies.of(caller.keyId);
-  const earlier = await turns.log.saidUntil(caller, turn, largeBodyBytes).catch((error: unknown) => {
-    // It may lie in the spool.
-    const isOnItsWay = isBacktalkError(error, 'previous_response_not_found') && turns.store.hasBacklog;
+  try {
+    const read = await turns.log.named(caller, lacking, largeBodyBytes);
+    const fromLog = Buffer.from(JSON.stringify(read));
+    room.grow(fromLog.length);
+    const body = { bytes: Buffer.from(lacking.body), members };
+    return await access.reader.read(body, { ...config, api: 'responses', fromLog });
+  } catch (thrown) {
+    const error = asBacktalkError(thrown);
+    // What is not there may lie in the spool.
+    const isOnItsWay = turns.store.hasBacklog && notInLog.has(error.code);
     throw isOnItsWay ? gatewayErrors.logUnavailable({ retryAfterSeconds }, error) : error;
-  });
-  room.grow(earlier.length);
-  return access.reader.read({ bytes: Buffer.from(body), members }, { ...config, api: 'responses', earlier });
+  }
 }
+
+const notInLog: ReadonlySet<string> = new Set(['previous_response_not_found', 'item_not_found']);
 
 /** With the size of its body, and its members as far as they were counted. */
 export async function readRequest(

@@ -162,6 +162,21 @@ it('an answer of the chat API and its call are gone on from by their id, too', a
   });
 });
 
+it('items of answers are named by their ids, as clients do that take them for kept', async () => {
+  const heard: unknown[] = [];
+  conversing.leased.engine.settings.heard = (body) => heard.push(body);
+  const question = { role: 'user' as const, content: 'Where does the Elbe begin?' };
+  const first = await client.responses.create({ model, input: [question] });
+  const refer = (id = '') => ({ type: 'item_reference' as const, id });
+  const more = { role: 'user' as const, content: 'And where does it end?' };
+  const second = await client.responses.create({ model, input: [question, refer(first.output[0]?.id), more] });
+  const said = { role: 'assistant', content: first.output_text };
+  expect(heard.at(-1)).toMatchObject({ messages: [question, said, more] });
+  expect((await opened(second.id)).provisionalParent).toBe(first.id);
+  const unknown = client.responses.create({ model, input: [question, refer('msg_1_0'), more] });
+  await expect(unknown).rejects.toMatchObject({ status: 400, code: 'item_not_found', param: 'input[1].id' });
+});
+
 it('an answer that is not there, or too long to go on from, is said to be so', async () => {
   const input = 'Hello';
   const missing = { status: 400, code: 'previous_response_not_found', param: 'previous_response_id' };

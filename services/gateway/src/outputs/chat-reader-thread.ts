@@ -25,10 +25,10 @@ function read({ bytes, rules }: ToRead): Read {
 /** What small arrays lie in belongs to others, too. */
 function ownMemory(read: Read): ArrayBuffer[] {
   if ('refusal' in read) return [];
-  const { messages, tools, templateArguments, writtenFields, goesOnFrom } = read.request;
+  const { messages, tools, templateArguments, writtenFields, lacking } = read.request;
   const own = new Set<ArrayBuffer>();
   const written = [messages.json, tools, templateArguments, ...Object.values(writtenFields)];
-  for (const { buffer, byteLength } of goesOnFrom === undefined ? written : [...written, goesOnFrom.body])
+  for (const { buffer, byteLength } of lacking === undefined ? written : [...written, lacking.body])
     if (byteLength > 0 && byteLength === buffer.byteLength && buffer instanceof ArrayBuffer) own.add(buffer);
   return [...own];
 }

@@ -38,9 +38,9 @@ export class ChatReader {
 
   /** Takes a large body's memory with it. */
   async read({ bytes, members }: Given, given: ReadingRules): Promise<ChatRequest> {
-    const { messagesMax, temperature, api, wanted = 'answer', earlier } = given;
-    const rules = { messagesMax, temperature, api, wanted, earlier };
-    if (bytes.length + (earlier?.length ?? 0) <= largeBodyBytes && members <= largeBodyMembers)
+    const { messagesMax, temperature, api, wanted = 'answer', fromLog } = given;
+    const rules = { messagesMax, temperature, api, wanted, fromLog };
+    if (bytes.length + (fromLog?.length ?? 0) <= largeBodyBytes && members <= largeBodyMembers)
       return readChat(bytes, rules);
     return this.bodies.run(async () => {
       this.cancelIdle();
