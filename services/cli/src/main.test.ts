@@ -36,3 +36,19 @@ it.each([
   expect(status).toBe(2);
   expect(complaint).toContain(`'--${option}' argument '' is invalid. ${wanted}`);
 });
+
+it('a command starts without what only others need', async () => {
+  const main = join(repositoryRoot(), 'services/cli/dist/main.js');
+  const hook = `import { writeSync } from 'node:fs';
+    export function load(url, context, next) { writeSync(2, url + '\\n'); return next(url, context); }`;
+  const asUrl = (program: string) => `data:text/javascript,${encodeURIComponent(program)}`;
+  const hooked = asUrl(`import { register } from 'node:module'; register(${JSON.stringify(asUrl(hook))});`);
+  const help = spawn(process.execPath, ['--import', hooked, main, '--help'], { timeout: 30_000 });
+  let loaded = '';
+  help.stderr.on('data', (data: Buffer) => (loaded += data.toString()));
+  const [status] = (await once(help, 'close')) as [number];
+  expect(status).toBe(0);
+  expect(loaded).toContain('/node_modules/commander/');
+  for (const heavy of ['@grpc/grpc-js', 'openai', 'bullmq', 'ioredis'])
+    expect(loaded).not.toContain(`/node_modules/${heavy}/`);
+});
