@@ -249,6 +249,8 @@ describe('readResponses', () => {
     [{ input: undefined }, 'missing_required_parameter', 'input'],
     [{ input: 7 }, 'invalid_value', 'input'],
     [{ input: [] }, 'invalid_value', 'input'],
+    [{ input: '' }, 'invalid_value', 'input'],
+    [{ input: [{ role: 'user', content: [] }] }, 'invalid_value', 'input'],
     [
       { input: [{ role: 'user', content: [{ type: 'input_text' }] }] },
       'missing_required_parameter',

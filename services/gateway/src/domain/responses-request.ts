@@ -178,10 +178,12 @@ export function readResponses(body: unknown, messagesMax: number, fromLog?: From
   if (Array.isArray(input) && input.length >= messagesMax)
     throw gatewayErrors.invalidParameter({ param: 'input', why: `it must hold fewer than ${messagesMax} items` });
   const { value, fields } = readAs(schema, body);
+  const messages = messagesOf(value, fromLog);
+  if (messages.length === 0) throw gatewayErrors.invalidParameter({ param: 'input', why: 'it must say something' });
   const others = Object.fromEntries(Object.entries(fields).filter(([key]) => !readHere.has(key)));
   const { temperature, top_p: topP } = others;
   return {
-    chat: { ...others, ...askedBy(value), messages: messagesOf(value, fromLog) },
+    chat: { ...others, ...askedBy(value), messages },
     leftToLog: leftToLog(value.input, value.previous_response_id),
     repeated: {
       temperature: typeof temperature === 'number' ? temperature : null,

@@ -1,5 +1,6 @@
 """`python -m backtalk_worker.training`."""
 
+import os
 import sys
 
 from backtalk_worker.process.first_signal import end_at_signal
@@ -9,4 +10,10 @@ end_at_signal()
 # The rest takes seconds to import, and a signal must be heard meanwhile.
 from backtalk_worker.training.main import main  # noqa: E402
 
-sys.exit(main())
+code = main()
+if "TORCHELASTIC_RUN_ID" in os.environ:
+    # Threads of a group that is lost still wait, and abort where the interpreter takes down what they need.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+sys.exit(code)
