@@ -54,12 +54,12 @@ def own_wishes(count: int, seed: int) -> list[Asked]:
 
 
 def wishes_at_once(count: int, seed: int) -> list[Asked]:
-    """Two wishes of different kinds, and three, in wordings and on questions that training never sees."""
+    """Two to four wishes of different kinds, in wordings and on questions that training never sees."""
     rng = random.Random(seed)
     checked = set(questions_to_check(read_answers()))
     answers = [one for one in read_answers() if one.question in checked]
     asked: list[Asked] = []
-    for kinds in (2, 3):
+    for kinds in (2, 3, 4):
         drawn = (several_row(rng.choice(answers), "check", rng) for _ in range(40 * count))
         rows = [row for row in drawn if row is not None and len(row.kinds) == kinds and not row.system][:count]
         for row in rows:

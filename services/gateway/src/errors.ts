@@ -4,6 +4,15 @@
 // a key, or the name of another tenant.
 import { defineErrors } from '@backtalk/kit/pure';
 
+interface NotInLog {
+  readonly param: string;
+  /** The caller's share of the day's log is used up: what was answered since is nowhere. */
+  readonly isFull?: boolean;
+}
+
+const fullShare = (isFull = false) =>
+  isFull ? ' (your share of the day’s log is full, and answers since are not kept)' : '';
+
 /** The request itself is at fault: sending it again changes nothing. */
 export const gatewayErrors = defineErrors('gateway', {
   invalidJson: {
@@ -81,15 +90,15 @@ export const gatewayErrors = defineErrors('gateway', {
     code: 'previous_response_not_found',
     status: 400,
     retry: 'never',
-    message: (_: { param: 'previous_response_id' }) =>
-      'No answer of yours with this id is in the log, or not with all that was said before it. Send the whole conversation as input.',
+    message: ({ isFull }: NotInLog) =>
+      `No answer of yours with this id is in the log, or not with all that was said before it${fullShare(isFull)}. Send the whole conversation as input.`,
   },
   itemNotFound: {
     code: 'item_not_found',
     status: 400,
     retry: 'never',
-    message: (_: { param: string }) =>
-      'No item of an answer of yours with this id is in the log. Send the items themselves (store: false).',
+    message: ({ isFull }: NotInLog) =>
+      `No item of an answer of yours with this id is in the log${fullShare(isFull)}. Send the items themselves (store: false).`,
   },
   lessonShared: {
     code: 'lesson_shared',
@@ -159,8 +168,8 @@ export const gatewayErrors = defineErrors('gateway', {
     code: 'request_too_large',
     status: 413,
     retry: 'never',
-    message: (p: { param: 'previous_response_id'; limitBytes: number }) =>
-      `What was said up to this answer is more than the ${p.limitBytes} bytes that are fetched by an id. Send the whole conversation as input.`,
+    message: (p: { param: 'previous_response_id' | 'input'; limitBytes: number }) =>
+      `What '${p.param}' names by ids is more than the ${p.limitBytes} bytes that are fetched so. Send the whole conversation as input.`,
   },
   wrongMediaType: {
     code: 'unsupported_media_type',

@@ -38,6 +38,7 @@ import { AnswerIndex } from './outputs/answer-index.js';
 import { BackgroundWork } from './outputs/background-work.js';
 import { CaptureShare } from './outputs/capture-share.js';
 import { ChatReader, readerHeapMebibytes } from './outputs/chat-reader.js';
+import { EarlierAnswers } from './outputs/earlier-answers.js';
 import { EngineFleet } from './outputs/engine-fleet.js';
 import { FactLog } from './outputs/fact-log.js';
 import { KeyStore, keysInBucket, keysInFile } from './outputs/key-store.js';
@@ -149,7 +150,8 @@ async function startTurns(context: Context, events: GatewayEvents, valkey: Valke
   const log = new FactLog(publisher, reader, clock, config.indexKeepMs);
   const index = new AnswerIndex(valkey, config.indexKeepMs);
   const lessons = new LessonView(log, clock, events);
-  return { store, packer: new Packer(), index, log, lessons, versions: new VersionHistory(reader), background };
+  const [earlier, versions] = [new EarlierAnswers(reader, clock), new VersionHistory(reader)];
+  return { store, packer: new Packer(), index, log, earlier, lessons, versions, background };
 }
 
 async function startAccess(

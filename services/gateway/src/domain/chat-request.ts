@@ -59,6 +59,8 @@ export interface ChatRequest {
   /** Of the Responses API. */
   readonly repeated: RepeatedSettings | undefined;
   readonly lacking: Lacking | undefined;
+  /** It goes on by its id from a turn that was not to be learned from. */
+  readonly followsNo: boolean;
   /** Fields that are set and are not the gateway's own business, but the messages: small ones as they came, */
   readonly fields: JsonObject;
   /** and all others as JSON. */
@@ -228,7 +230,7 @@ export function readChat(bytes: Buffer, rules: ReadingRules): ChatRequest {
   const { chat, repeated, leftToLog } = readResponses(body, messagesMax, fromLog);
   const isWhole = fromLog !== undefined || (leftToLog.previous === undefined && leftToLog.referred.length === 0);
   const lacking = isWhole ? undefined : { ...leftToLog, body: bytes };
-  return { ...readChatRequest(chat, rules), api, repeated, lacking };
+  return { ...readChatRequest(chat, rules), api, repeated, lacking, followsNo: fromLog?.train === false };
 }
 
 export function readChatRequest(
@@ -263,6 +265,7 @@ export function readChatRequest(
     api: 'chat',
     repeated: undefined,
     lacking: undefined,
+    followsNo: false,
     fields,
     writtenFields,
   };

@@ -19,29 +19,37 @@ export interface FromLog {
   readonly earlier: readonly JsonObject[];
   /** Messages of the chat API by turn. */
   readonly answers: Readonly<Record<string, JsonObject>>;
+  /** False where the turn that it goes on from was not to be learned from. */
+  readonly train: boolean;
 }
 
 /** What an answer says, as a client that sends whole conversations would send it; where nothing was said, its content is empty. */
 export function earlierAnswer({
+  turn,
   text,
   reasoning,
   toolCalls,
-}: Pick<TurnCompleted, 'text' | 'reasoning' | 'toolCalls'>): JsonObject {
-  const calls: unknown = toolCalls.byteLength === 0 ? [] : JSON.parse(Buffer.from(toolCalls).toString('utf8'));
-  const called = Array.isArray(calls) && calls.length > 0;
+}: Pick<TurnCompleted, 'turn' | 'text' | 'reasoning' | 'toolCalls'>): JsonObject {
+  const read: unknown = toolCalls.byteLength === 0 ? [] : JSON.parse(Buffer.from(toolCalls).toString('utf8'));
+  const given = Array.isArray(read) ? read.filter(isJsonObject) : [];
+  const before = (reasoning === '' ? 0 : 1) + (text === '' ? 0 : 1);
+  // Where an engine names no call, its item's id names it.
+  const named = (call: JsonObject, at: number) =>
+    call['id'] === '' ? { ...call, id: idOfItem('fc', turn, before + at) } : call;
   const thought = reasoning === '' ? {} : { reasoning, reasoning_content: reasoning };
-  const content = text === '' && called ? null : text;
-  return { role: 'assistant', content, ...thought, ...(called ? { tool_calls: calls } : {}) };
+  const calls = given.length === 0 ? {} : { tool_calls: given.map(named) };
+  return { role: 'assistant', content: text === '' && given.length > 0 ? null : text, ...thought, ...calls };
 }
 
 /** As `JSON.stringify` wrote it. */
 export function readFromLog(json: Uint8Array): FromLog {
   const read: unknown = JSON.parse(Buffer.from(json.buffer, json.byteOffset, json.byteLength).toString());
-  const { earlier, answers } = isJsonObject(read) ? read : {};
+  const { earlier, answers, train } = isJsonObject(read) ? read : {};
   const named = Object.entries(isJsonObject(answers) ? answers : {});
   return {
     earlier: Array.isArray(earlier) ? earlier.filter(isJsonObject) : [],
     answers: Object.fromEntries(named.filter((one): one is [string, JsonObject] => isJsonObject(one[1]))),
+    train: train !== false,
   };
 }
 
@@ -52,6 +60,12 @@ interface Reference {
 }
 
 const itemId = /^(rs|msg|fc)_(\w{1,64})_(\d{1,4})$/;
+
+/** By place, which kind of item it is: `msg_…_0`. */
+export function idOfItem(kind: string, turn: string, place: number): string {
+  return `${kind}_${turn.slice('turn_'.length)}_${place}`;
+}
+
 /** Each is read by itself. */
 const turnsMax = 100;
 
@@ -66,6 +80,12 @@ export function leftToLog(items: unknown, previous: string | null | undefined): 
 
 export function hasFewReferences(items: readonly JsonObject[]): boolean {
   return leftToLog(items, null).referred.length <= turnsMax;
+}
+
+/** Each would be written out once more. */
+export function namesEachOnce(items: readonly JsonObject[]): boolean {
+  const ids = items.filter(isReference).map(({ id }) => id);
+  return new Set(ids).size === ids.length;
 }
 
 function referencesIn(items: unknown): Reference[] {
@@ -84,14 +104,24 @@ function referenceOf({ id }: JsonObject): Reference | undefined {
 
 /** The same items, each that is named by its id as it was given out; before the log was asked, as if it said nothing. */
 export function withItems(items: readonly JsonObject[], answers: FromLog['answers'] | undefined): JsonObject[] {
-  return items.map((item, at) => {
-    if (!isReference(item)) return item;
-    if (answers === undefined) return saying('');
+  const named = callPlaces(items);
+  const said = new Set<string>();
+  return items.flatMap((item, at) => {
+    if (!isReference(item)) return [item];
+    if (answers === undefined) return [saying('')];
     const reference = referenceOf(item);
     const answer = reference === undefined ? undefined : answers[reference.turn];
-    const found = answer === undefined || reference === undefined ? undefined : itemOf(answer, reference, item['id']);
-    if (found === undefined) throw gatewayErrors.itemNotFound({ param: `input[${at}].id` });
-    return found;
+    if (reference === undefined || answer === undefined) throw gatewayErrors.itemNotFound({ param: `input[${at}].id` });
+    const { kind, turn } = reference;
+    if (kind === 'fc') {
+      const call = callOf(answer, reference, named.get(turn) ?? []);
+      if (call === undefined) throw gatewayErrors.itemNotFound({ param: `input[${at}].id` });
+      return [call];
+    }
+    // What came in several items, with thoughts or calls between them, is kept in one piece.
+    if (said.has(kind + turn)) return [];
+    said.add(kind + turn);
+    return [kind === 'msg' ? saying(answer['content'] ?? '') : thinking(answer['reasoning'] ?? '')];
   });
 }
 
@@ -99,16 +129,27 @@ function saying(content: unknown): JsonObject {
   return { type: 'message', role: 'assistant', content };
 }
 
-function itemOf(answer: JsonObject, { kind, place }: Reference, id: unknown): JsonObject | undefined {
+function thinking(text: unknown): JsonObject {
+  return { type: 'reasoning', content: [{ type: 'reasoning_text', text }] };
+}
+
+/** Of each turn, the places of the calls that are named. */
+function callPlaces(items: readonly JsonObject[]): Map<string, number[]> {
+  const places = new Map<string, number[]>();
+  for (const { kind, turn, place } of referencesIn(items))
+    if (kind === 'fc') places.set(turn, [...(places.get(turn) ?? []), place]);
+  for (const list of places.values()) list.sort((one, other) => one - other);
+  return places;
+}
+
+function callOf(answer: JsonObject, { place }: Reference, named: readonly number[]): JsonObject | undefined {
   const { content, reasoning, tool_calls: given } = answer;
-  if (kind === 'msg') return saying(content ?? '');
-  if (kind === 'rs') return { type: 'reasoning', content: [{ type: 'reasoning_text', text: reasoning ?? '' }] };
   const calls = Array.isArray(given) ? given.filter(isJsonObject) : [];
-  const first = place - (reasoning === undefined ? 0 : 1);
-  // White space after a call is in the answer, and was no item.
-  const call = calls[first - (content === null ? 0 : 1)] ?? calls[first];
+  // White space after a call is in the answer, and was no item: where all calls are named, their order says which is which.
+  const before = (reasoning === undefined ? 0 : 1) + (content === null ? 0 : 1);
+  const call = calls[named.length === calls.length ? named.indexOf(place) : place - before];
   const called = call?.['function'];
   if (call === undefined || !isJsonObject(called)) return undefined;
   const { name, arguments: written } = called;
-  return { type: 'function_call', call_id: call['id'] === '' ? id : call['id'], name, arguments: written };
+  return { type: 'function_call', call_id: call['id'], name, arguments: written };
 }

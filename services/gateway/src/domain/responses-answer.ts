@@ -5,6 +5,7 @@
 // are not said again at its end. Pure.
 import type { Capture, EngineFrame, RawObject, TokenUsage, ToolCallDelta } from '@backtalk/dialects';
 import { isJsonObject, type JsonObject } from '@backtalk/kit/pure';
+import { idOfItem } from './left-to-log.js';
 import type { RepeatedSettings } from './responses-request.js';
 
 export interface ResponseView {
@@ -81,11 +82,6 @@ function itemStatus(status: Status): Status {
   return status === 'failed' ? 'incomplete' : status;
 }
 
-/** By place, which kind of item it is: `msg_…_0`. */
-function idOf(prefix: string, { turn }: ResponseView, place: number): string {
-  return `${prefix}_${turn.slice('turn_'.length)}_${place}`;
-}
-
 function thoughtItem(id: string, text: string): JsonObject {
   return { id, type: 'reasoning', summary: [], content: [{ type: 'reasoning_text', text }] };
 }
@@ -128,14 +124,14 @@ export function wholeResponse(
 ): JsonObject {
   const status = statusAfter(finishReason);
   const output: JsonObject[] = [];
-  if (reasoning !== '') output.push(thoughtItem(idOf('rs', view, output.length), reasoning));
+  if (reasoning !== '') output.push(thoughtItem(idOfItem('rs', view.turn, output.length), reasoning));
   if (text !== '' || toolCalls.length === 0) {
     const part = textPart(text, view.wantsLogprobs ? logprobsIn(raw) : []);
-    output.push(messageItem(idOf('msg', view, output.length), itemStatus(status), [part]));
+    output.push(messageItem(idOfItem('msg', view.turn, output.length), itemStatus(status), [part]));
   }
   for (const { id: callId, function: called } of toolCalls) {
     const said = { callId, name: called.name, text: called.arguments };
-    output.push(callItem(idOf('fc', view, output.length), itemStatus(status), said));
+    output.push(callItem(idOfItem('fc', view.turn, output.length), itemStatus(status), said));
   }
   return responseOf(view, { createdAt: createdIn(raw), status, output, finishReason, usage });
 }
@@ -223,7 +219,7 @@ export class ResponseEvents {
 
   private beginWords(kind: 'thought' | 'text'): string {
     const place = this.places++;
-    const id = idOf(kind === 'text' ? 'msg' : 'rs', this.view, place);
+    const id = idOfItem(kind === 'text' ? 'msg' : 'rs', this.view.turn, place);
     this.words = { kind, id, place, text: '' };
     const item = kind === 'text' ? messageItem(id, 'in_progress', []) : { ...thoughtItem(id, ''), content: [] };
     const part = kind === 'text' ? textPart('') : { type: 'reasoning_text', text: '' };
@@ -258,7 +254,7 @@ export class ResponseEvents {
     if (call === undefined) {
       changed = this.closeWords('completed');
       const place = this.places++;
-      call = { id: idOf('fc', this.view, place), place, callId, name, text: '' };
+      call = { id: idOfItem('fc', this.view.turn, place), place, callId, name, text: '' };
       this.calls.set(index, call);
       const item = callItem(call.id, 'in_progress', call);
       changed += this.event('response.output_item.added', { output_index: place, item });

@@ -165,53 +165,6 @@ describe('readResponses', () => {
     });
   });
 
-  describe('items of answers that are named by their ids', () => {
-    const question = { role: 'user', content: 'Rain?' };
-    const whole = {
-      role: 'assistant',
-      content: 'A moment.',
-      reasoning: 'Hm.',
-      reasoning_content: 'Hm.',
-      tool_calls: [called, { ...called, id: '' }],
-    };
-    const read = (input: readonly object[], answer: object = whole) =>
-      readResponses({ model: 'backtalk', input }, 100, { earlier: [], answers: { turn_a: { ...answer } } }).chat[
-        'messages'
-      ];
-
-    it('the log is to be asked for each turn once', () => {
-      const input = [question, refer('rs_a_0'), refer('msg_a_1'), refer('msg_b_0'), refer('no id of ours')];
-      const { leftToLog } = readResponses({ model: 'backtalk', input }, 100);
-      expect(leftToLog).toEqual({ previous: undefined, referred: ['turn_a', 'turn_b'] });
-    });
-
-    it('a thought, words and calls become one answer again', () => {
-      const second = { ...called, id: 'fc_a_3' };
-      expect(read([question, ...['rs_a_0', 'msg_a_1', 'fc_a_2', 'fc_a_3'].map(refer)])).toEqual([
-        question,
-        { ...whole, tool_calls: [called, second] },
-      ]);
-    });
-
-    it.each([
-      ['calls alone', { content: null, tool_calls: [called] }, ['fc_a_0']],
-      ['calls after a thought', { content: null, reasoning: 'Hm.', tool_calls: [called] }, ['fc_a_1']],
-      ['a call before white space', { content: '\n', tool_calls: [called] }, ['fc_a_0']],
-    ])('%s are found', (_, answer, ids) => {
-      expect(read([question, ...ids.map(refer)], answer)).toEqual([
-        question,
-        { role: 'assistant', content: null, tool_calls: [called] },
-      ]);
-    });
-
-    it.each(['msg_b_0', 'fc_a_9', 'msg_1', 'constructor'])('what is not there is named: %s', (id) => {
-      const refusal: unknown = expect.objectContaining({ param: 'input[1].id' });
-      expect(() => read([question, refer(id)])).toThrow(
-        expect.objectContaining({ code: 'item_not_found', detail: refusal }),
-      );
-    });
-  });
-
   describe('what was said before an answer that is gone on from', () => {
     const earlier = [
       { role: 'system', content: 'Be short.' },
@@ -223,19 +176,37 @@ describe('readResponses', () => {
     const asked = { model: 'backtalk', input: [output], previous_response_id: 'turn_1' };
 
     it('earlier messages stand before what is said now, and the answer names what it goes on from', () => {
-      const { chat, repeated } = readResponses(asked, 100, { earlier, answers: {} });
+      const { chat, repeated } = readResponses(asked, 100, { earlier, answers: {}, train: true });
       expect(chat['messages']).toEqual([...earlier, result]);
       expect(chat).not.toHaveProperty('previous_response_id');
       expect(repeated.previous_response_id).toBe('turn_1');
     });
 
     it('instructions of now take the place of those of before, where there are any', () => {
-      const { chat } = readResponses({ ...asked, instructions: 'Be kind.' }, 100, { earlier, answers: {} });
+      const { chat } = readResponses({ ...asked, instructions: 'Be kind.' }, 100, {
+        earlier,
+        answers: {},
+        train: true,
+      });
       expect(chat['messages']).toEqual([{ role: 'system', content: 'Be kind.' }, ...earlier.slice(1), result]);
     });
 
+    it('a system message that is said again at the head of the input stands once, and a new one with the person’s words', () => {
+      const input = [{ role: 'developer', content: 'Be short.' }, { role: 'system', content: 'It is late.' }, output];
+      const { chat } = readResponses({ ...asked, input }, 100, { earlier, answers: {}, train: true });
+      const reminded = { role: 'user', content: '<system-reminder>\nIt is late.\n</system-reminder>' };
+      expect(chat['messages']).toEqual([...earlier, result, reminded]);
+    });
+
+    it('more messages than a request may have are named by what brings them', () => {
+      const refusal: unknown = expect.objectContaining({ param: 'previous_response_id' });
+      expect(() => readResponses(asked, 3, { earlier, answers: {}, train: true })).toThrow(
+        expect.objectContaining({ code: 'invalid_value', detail: refusal }),
+      );
+    });
+
     it('words of now join those of before where the answer said nothing', () => {
-      const before = { earlier: [{ role: 'user', content: 'Rain?' }], answers: {} };
+      const before = { earlier: [{ role: 'user', content: 'Rain?' }], answers: {}, train: true };
       const { chat } = readResponses({ ...asked, input: 'Hello?' }, 100, before);
       const both = [
         { type: 'text', text: 'Rain?' },
@@ -268,6 +239,7 @@ describe('readResponses', () => {
     [{ input: [{ role: 'tool', content: 'x' }] }, 'invalid_value', 'input[0].role'],
     [{ input: [{ role: 'user', content: 7 }] }, 'invalid_value', 'input[0].content'],
     [{ input: [{ type: 'item_reference' }] }, 'missing_required_parameter', 'input[0].id'],
+    [{ input: [refer('msg_a_0'), refer('msg_a_0')] }, 'invalid_value', 'input'],
     [{ input: Array.from({ length: 101 }, (_, at) => refer(`msg_${at}_0`)) }, 'unsupported_parameter', 'input', 200],
     [{ input: [{ ...call, arguments: {} }] }, 'invalid_value', 'input[0].arguments'],
     [

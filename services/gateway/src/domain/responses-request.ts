@@ -11,6 +11,7 @@ import { alternating, plain } from './alternating.js';
 import {
   hasFewReferences,
   leftToLog,
+  namesEachOnce,
   tooManyReferences,
   withItems,
   type FromLog,
@@ -134,7 +135,14 @@ function notHere(why: string, ...idle: readonly unknown[]) {
 const schema = z.object({
   model: z.string(noWords),
   input: z.union(
-    [z.string(), z.array(item).min(1, 'it must hold at least one item').refine(hasFewReferences, tooManyReferences)],
+    [
+      z.string(),
+      z
+        .array(item)
+        .min(1, 'it must hold at least one item')
+        .refine(hasFewReferences, tooManyReferences)
+        .refine(namesEachOnce, 'it may name an item by its id once'),
+    ],
     'it must be a string or a list of items',
   ),
   instructions: z.string(noWords).nullish(),
@@ -180,6 +188,11 @@ export function readResponses(body: unknown, messagesMax: number, fromLog?: From
   const { value, fields } = readAs(schema, body);
   const messages = messagesOf(value, fromLog);
   if (messages.length === 0) throw gatewayErrors.invalidParameter({ param: 'input', why: 'it must say something' });
+  if (messages.length > messagesMax)
+    throw gatewayErrors.invalidParameter({
+      param: 'previous_response_id',
+      why: `with what was said before it, there are more than ${messagesMax} messages`,
+    });
   const others = Object.fromEntries(Object.entries(fields).filter(([key]) => !readHere.has(key)));
   const { temperature, top_p: topP } = others;
   return {
@@ -230,7 +243,15 @@ function messagesOf({ input, instructions }: Read, fromLog: FromLog | undefined)
   const said = messagesIn(withItems(items, answers));
   // Its own take the place of those of before.
   const kept = instructions == null ? earlier : earlier.filter(({ role }) => role !== 'system');
-  return alternating([{ role: 'system', content: instructions ?? '' }, ...kept, ...said]);
+  const told = kept.find(({ role }) => role === 'system')?.['content'];
+  // Clients that have no instructions say the same again at the head of each input.
+  const isNew = ({ role, content }: JsonObject) =>
+    !(isSystem(role) && typeof content === 'string' && typeof told === 'string' && told.includes(content));
+  return alternating([{ role: 'system', content: instructions ?? '' }, ...kept, ...said.filter(isNew)]);
+}
+
+function isSystem(role: unknown): boolean {
+  return role === 'system' || role === 'developer';
 }
 
 /** One answer, as its items come. */

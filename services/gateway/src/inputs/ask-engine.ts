@@ -204,7 +204,6 @@ function notHeld({ pinned, version }: Turn): BacktalkError {
 function errorForClient(error: BacktalkError, turn: Turn): BacktalkError {
   const { limit, param, retryAfterSeconds: wait = retryAfterSeconds } = error.detail;
   if (isEngineError(error, 'invalid_request', 'request_aborted')) return error;
-  if (isEngineError(error, 'engine_unsupported')) return gatewayErrors.notCounted({}, error);
   if (isEngineError(error, 'model_not_found')) return notHeld(turn);
   if (isEngineError(error, 'engine_timeout')) return gatewayErrors.engineTimeout({ retryAfterSeconds }, error);
   if (isEngineError(error, 'engine_overloaded'))

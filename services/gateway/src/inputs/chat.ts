@@ -11,7 +11,7 @@ import type { Caller } from '../domain/caller.js';
 import { showsLessons, withShown } from '../domain/shown-lessons.js';
 import type { Turn } from '../domain/turn.js';
 import { admitted, type Admission } from './admit.js';
-import { headerIn, traceOf } from './answer.js';
+import { abortedWhenGone, headerIn, traceOf } from './answer.js';
 import { answerTurn } from './answer-turn.js';
 import { openTurn, type OpenedTurn } from './open-turn.js';
 import type { Parts } from './parts.js';
@@ -57,9 +57,10 @@ async function answer(
   const { callers, shares, traces } = parts.access;
   const { bytes, members, asked } = await readRequest(parts, request, { keyId, room }, { api });
   const caller = callers.of(keyId, grant, asked.user);
-  const chatRequest =
-    asked.lacking === undefined ? asked : await wholeRequest(parts, caller, asked.lacking, { members, room });
   const fullShare = shares.fullOf(caller);
+  const isFull = fullShare !== undefined;
+  const chatRequest =
+    asked.lacking === undefined ? asked : await wholeRequest(parts, caller, asked.lacking, { members, room, isFull });
   if (fullShare === undefined) parts.turns.store.admit(bytes);
   const opened = await openTurn(parts, chatRequest, caller, (name) => headerIn(request, name));
   const withLessons = await shownIn(parts, chatRequest, opened.turn, headerIn(request, 'x-backtalk-lessons'));
@@ -75,14 +76,7 @@ async function answer(
   const parent = traceOf(request, traces.samples(), turn.id.slice('turn_'.length));
   const attributes = { 'backtalk.turn': turn.id, 'backtalk.version': turn.version };
   await inSpan(answerRoutes[api], { kind: 'server', parent, attributes }, (trace) => {
-    // Aborts as soon as the connection closes before the answer was over, so that no engine works in vain.
-    const gone = new AbortController();
-    // It may have closed while the request was being read.
-    if (response.destroyed) gone.abort();
-    response.once('close', () => {
-      if (!response.writableFinished) gone.abort();
-    });
-    const { signal } = gone;
+    const signal = abortedWhenGone(response);
     return answerTurn(parts, {
       ...opened,
       turn,
@@ -103,35 +97,39 @@ async function wholeRequest(
   { access, config, turns }: Parts,
   caller: Caller,
   lacking: Lacking,
-  { members, room }: Pick<Body & Admission, 'members' | 'room'>,
+  { members, room, isFull }: Pick<Body & Admission, 'members' | 'room'> & { readonly isFull: boolean },
 ): Promise<ChatRequest> {
   await access.fairBodies.of(caller.keyId);
   try {
-    const read = await turns.log.named(caller, lacking, largeBodyBytes);
+    const read = await turns.earlier.named(caller, lacking, largeBodyBytes);
     const fromLog = Buffer.from(JSON.stringify(read));
-    room.grow(fromLog.length);
-    const body = { bytes: Buffer.from(lacking.body), members };
+    // It is there twice: as it was read, and in what is asked.
+    room.grow(2 * fromLog.length);
+    const body = { bytes: Buffer.from(lacking.body), members: fromLog.length > quicklyReadBytes ? Infinity : members };
     return await access.reader.read(body, { ...config, api: 'responses', fromLog });
   } catch (thrown) {
     const error = asBacktalkError(thrown);
-    // What is not there may lie in the spool.
-    const isOnItsWay = turns.store.hasBacklog && notInLog.has(error.code);
-    throw isOnItsWay ? gatewayErrors.logUnavailable({ retryAfterSeconds }, error) : error;
+    const notFound = {
+      item_not_found: gatewayErrors.itemNotFound,
+      previous_response_not_found: gatewayErrors.previousResponseNotFound,
+    };
+    const again = Object.entries(notFound).find(([code]) => code === error.code)?.[1];
+    if (again === undefined) throw error;
+    // It may lie in the spool.
+    if (turns.store.hasBacklog) throw gatewayErrors.logUnavailable({ retryAfterSeconds }, error);
+    throw again({ param: String(error.detail['param']), isFull }, error);
   }
 }
-
-const notInLog: ReadonlySet<string> = new Set(['previous_response_not_found', 'item_not_found']);
 
 /** With the size of its body, and its members as far as they were counted. */
 export async function readRequest(
   { access, config }: Parts,
   request: IncomingMessage,
-  { keyId, room }: Pick<Admission, 'keyId' | 'room'>,
+  { keyId, room, bytesMax = config.bodyBytesMax }: Pick<Admission, 'keyId' | 'room'> & { readonly bytesMax?: number },
   wanted: Pick<ReadingRules, 'api' | 'wanted'>,
 ): Promise<{ readonly bytes: number; readonly members: number; readonly asked: ChatRequest }> {
   const { bodies, fairBodies, reader } = access;
-  const bytesMax = Math.min(config.bodyBytesMax, bodies.keyBytesMax);
-  const body = await readBody(request, { bytesMax, room });
+  const body = await readBody(request, { bytesMax: Math.min(bytesMax, config.bodyBytesMax, bodies.keyBytesMax), room });
   // A large body's own bytes go with it to the thread that reads it.
   const bytes = body.bytes.length;
   const { members } = body;

@@ -102,6 +102,11 @@ describe('the share of a day’s log', () => {
     const refusal = await until(() => around.reader.last('turnWithheld', { source: 'request' }), { what: 'the "no"' });
     expect(refusal.message.turn).not.toBe(kept);
     expect(await around.reader.last('turnOpened', { turn: refusal.message.turn })).toBeUndefined();
+    // What is nowhere is not gone on from by its id, and the reason is said.
+    const further = { model: 'backtalk', input: 'Go on.', previous_response_id: passedOver };
+    const { status, body } = await send('cap', '/responses', further);
+    expect([status, body.error?.code]).toEqual([400, 'previous_response_not_found']);
+    expect(JSON.stringify(body)).toContain('share of the day’s log is full');
     const feedback = await send('cap', '/feedback', { turn_id: kept, score: 1 });
     expect(feedback).toMatchObject({ status: 429, body: { error: { code: 'rate_limit_exceeded' } } });
   });

@@ -169,6 +169,14 @@ it('tokens are counted as an answer would be charged for them, tools included, a
   expect((await client.messages.countTokens({ model, messages: begun })).input_tokens).toBeGreaterThan(0);
 });
 
+it('what is too large to be counted in one piece is refused', async () => {
+  const messages = says('x'.repeat(1024 * 1024));
+  await expect(client.messages.countTokens({ model, messages })).rejects.toMatchObject({
+    status: 413,
+    error: { error: { type: 'request_too_large' } },
+  });
+});
+
 it('what cannot be counted is refused as where it cannot be answered', async () => {
   const asked = { model, messages: says('How long?') };
   await expect(client.messages.countTokens({ ...asked, model: 'another' })).rejects.toMatchObject({

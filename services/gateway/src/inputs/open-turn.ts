@@ -70,7 +70,7 @@ export async function openTurn(
     consent: consentOf({
       keyTrains: caller.train,
       requestHeader: header('x-backtalk-train'),
-      sessionTrains: (recalled.session?.train ?? true) && (parent?.train ?? true),
+      sessionTrains: !request.followsNo && (recalled.session?.train ?? true) && (parent?.train ?? true),
     }),
     sampling: request.sampling.parameters,
     stream: request.stream,

@@ -13,6 +13,7 @@ import type { AnswerIndex } from '../outputs/answer-index.js';
 import type { BackgroundWork } from '../outputs/background-work.js';
 import type { CaptureShare } from '../outputs/capture-share.js';
 import type { ChatReader } from '../outputs/chat-reader.js';
+import type { EarlierAnswers } from '../outputs/earlier-answers.js';
 import type { EngineFleet } from '../outputs/engine-fleet.js';
 import type { FactLog } from '../outputs/fact-log.js';
 import type { LessonView } from '../outputs/lesson-view.js';
@@ -58,6 +59,7 @@ export interface Turns {
   readonly packer: Packer;
   readonly index: AnswerIndex;
   readonly log: FactLog;
+  readonly earlier: EarlierAnswers;
   readonly lessons: LessonView;
   readonly versions: VersionHistory;
   /** A stop waits for it. */

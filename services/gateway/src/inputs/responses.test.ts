@@ -1,5 +1,5 @@
 // OpenAI's Responses API, as its SDK speaks it: what is captured, how answers come, and what continues what.
-import type OpenAI from 'openai';
+import OpenAI from 'openai';
 import type { ResponseInputItem } from 'openai/resources/responses/responses';
 import { until } from '@backtalk/kit/testing';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
@@ -160,6 +160,22 @@ it('an answer of the chat API and its call are gone on from by their id, too', a
       { role: 'tool', tool_call_id: call?.id, content: 'No.' },
     ],
   });
+});
+
+it('a "no" goes on with what follows by an id, also where the answer said nothing', async () => {
+  conversing.leased.engine.settings.faults = { failStatus: 500 };
+  const headers = { 'X-Backtalk-Train': 'off' };
+  const failed: unknown = await client.responses
+    .create({ model, input: 'Keep this to yourself.' }, { headers })
+    .catch((error: unknown) => error);
+  expect(failed).toBeInstanceOf(OpenAI.APIError);
+  const first = (failed as InstanceType<typeof OpenAI.APIError>).headers?.get('X-Backtalk-Turn') ?? '';
+  expect((await completed(first)).text).toBe('');
+  conversing.leased.engine.settings.faults = {};
+  const follow = { model, input: 'Are you there?', previous_response_id: first };
+  const { id } = await client.responses.create(follow);
+  expect(await opened(id)).toMatchObject({ consent: { train: false, source: 'session' } });
+  expect((await completed(id)).untrainableReasons).toContain('opted_out');
 });
 
 it('items of answers are named by their ids, as clients do that take them for kept', async () => {

@@ -3,21 +3,16 @@
 import {
   asBacktalkError,
   idsOfSubject,
-  isJsonObject,
-  TurnLog,
-  type BacktalkError,
   type Clock,
   type FactMessage,
   type FactPublisher,
   type FactReader,
-  type JsonObject,
   type StoredFact,
   type Trace,
 } from '@backtalk/kit';
 import { Lesson, SessionClosed_Reason, type LessonChanged, type SessionEnded } from '@backtalk/proto/facts';
 import { gatewayErrors } from '../errors.js';
-import { openPolicies, type Caller } from '../domain/caller.js';
-import { earlierAnswer, type FromLog, type LeftToLog } from '../domain/left-to-log.js';
+import type { Caller } from '../domain/caller.js';
 import { SearchRate, searchWindowMs } from '../domain/search-rate.js';
 import { sessionOfTurn } from '../domain/session-name.js';
 
@@ -46,13 +41,10 @@ const judgedMs = 24 * 3_600_000;
 const turnsLookedThrough = 5_000;
 /** and so many between two turns of others on the event loop: 2 ms. */
 const turnsLookedThroughAtOnce = 64;
-/** Each with the ids of its prompt. */
-const answersAtOnce = 8;
 const retryAfterSeconds = 2;
 
 export class FactLog {
   private readonly searches: SearchRate;
-  private readonly log: TurnLog;
 
   constructor(
     private readonly publisher: FactPublisher,
@@ -62,7 +54,6 @@ export class FactLog {
     private readonly sessionsKeptMs: number,
   ) {
     this.searches = new SearchRate(clock);
-    this.log = new TurnLog(reader);
   }
 
   /** Whether it was stored now or had been before. */
@@ -86,61 +77,6 @@ export class FactLog {
     if (found === undefined) return undefined;
     const { user = '' } = idsOfSubject('turnOpened', found.subject);
     return { tenant, user: String(user), policy: found.headers.policy ?? '', turn };
-  }
-
-  /**
-   * What a request names by ids, of the caller's own turns. An answer that is not in the log is left out. Throws
-   * `previous_response_not_found` where the log lacks any of what was said up to the answer that it goes on from, and
-   * `request_too_large` where all of it is more than that.
-   */
-  async named(caller: Caller, { previous, referred }: LeftToLog, bytesMax: number): Promise<FromLog> {
-    const earlier = previous === undefined ? [] : await this.saidUntil(caller, previous, bytesMax);
-    const answers: Record<string, JsonObject> = {};
-    try {
-      for (let at = 0; at < referred.length; at += answersAtOnce) {
-        const some = referred.slice(at, at + answersAtOnce);
-        const found = await Promise.all(some.map((turn) => this.answerOf(caller, turn)));
-        for (const [index, turn] of some.entries()) {
-          const answer = found[index];
-          if (answer !== undefined) answers[turn] = answer;
-        }
-      }
-    } catch (error) {
-      return unavailable(error);
-    }
-    return { earlier, answers };
-  }
-
-  private async saidUntil(caller: Caller, turn: string, bytesMax: number): Promise<JsonObject[]> {
-    const { tenant, user } = caller;
-    const param = 'previous_response_id';
-    const missing = (cause?: BacktalkError) => gatewayErrors.previousResponseNotFound({ param }, cause);
-    try {
-      const answer = await this.answerOf(caller, turn);
-      const opened = answer === undefined ? undefined : await this.log.opened({ tenant, user, turn });
-      if (answer === undefined || opened === undefined) throw missing();
-      const bytes = await this.log.conversationBytes(opened.message, bytesMax, () => missing());
-      if (bytes === undefined) throw gatewayErrors.earlierTooLarge({ param, limitBytes: bytesMax });
-      const { messages } = await this.log.conversation(opened.message, () => missing());
-      const isSaid = answer['content'] !== '';
-      return [...messages.filter(isJsonObject), ...(isSaid ? [answer] : [])];
-    } catch (thrown) {
-      const error = asBacktalkError(thrown);
-      if (error.retry !== 'never') return unavailable(error);
-      // A refusal of this house's; any other says that the log's facts cannot be read, and never will.
-      throw error.status === undefined ? missing(error) : error;
-    }
-  }
-
-  /** As a message of the chat API; undefined where it is not in the log, not the caller's own, or of a policy that is not open to them. */
-  private async answerOf(caller: Caller, turn: string): Promise<JsonObject | undefined> {
-    if (!/^turn_\w{1,64}$/.test(turn)) return undefined;
-    const ids = { tenant: caller.tenant, user: caller.user, turn };
-    const held = await this.reader.lastHeaders('turnCompleted', ids, { timeoutMs: turnMs, sure: true });
-    const found = held === undefined ? undefined : await this.log.completed(ids);
-    if (found === undefined) return undefined;
-    const { policy } = found.message;
-    return openPolicies([policy], caller).includes(policy) ? earlierAnswer(found.message) : undefined;
   }
 
   /** What ended a session with this turn; nothing where nothing did, or an earlier turn was its last. */
