@@ -180,6 +180,13 @@ describe.each(scenes)('$client', (scene) => {
   });
 });
 
+it.each([
+  ['AI SDK streamText, Responses', 'item_reference'],
+  ['OpenAI agents SDK, by response ids', 'previous_response_id'],
+])('%s leaves what was said to the log', (client, word) => {
+  expect(JSON.stringify(heard.get(client)?.at(-1)?.body)).toContain(`"${word}"`);
+});
+
 it('all turns of all clients are trained on in a step, none without its teacher, and the version answers', async () => {
   const turns = [...heard.values()].flatMap((exchanges) => exchanges.slice(0, -1).map(({ turn }) => turn));
   expect(turns).toHaveLength(3 * scenes.length);
