@@ -136,8 +136,11 @@ function thinking(text: unknown): JsonObject {
 /** Of each turn, the places of the calls that are named. */
 function callPlaces(items: readonly JsonObject[]): Map<string, number[]> {
   const places = new Map<string, number[]>();
-  for (const { kind, turn, place } of referencesIn(items))
-    if (kind === 'fc') places.set(turn, [...(places.get(turn) ?? []), place]);
+  for (const { kind, turn, place } of referencesIn(items)) {
+    const list = places.get(turn) ?? [];
+    if (kind === 'fc') list.push(place);
+    places.set(turn, list);
+  }
   for (const list of places.values()) list.sort((one, other) => one - other);
   return places;
 }
