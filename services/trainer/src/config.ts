@@ -93,7 +93,7 @@ const shape = {
     max: 600_000,
   }),
   sweepEveryMs: setting.durationMs('BACKTALK_SWEEP_EVERY', {
-    description: 'How often files of old versions are swept.',
+    description: 'How often files of old versions are swept; the first time a minute after it leads.',
     default: '1h',
     min: 1_000,
   }),

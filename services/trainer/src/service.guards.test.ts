@@ -31,6 +31,9 @@ describe('a step that a guard skips', () => {
     expect(skipped?.detail).toMatch(new RegExp(`^${guard}: `));
     expect(skipped?.settled.map(({ reason }) => reason)).toEqual(['step_skipped', 'step_skipped']);
     expect(rig.worker.finished).toEqual(['backtalk-1']);
+    // Nothing names what it made: it would lie there for ever, whoever is forgotten.
+    const tensors = rig.worker.made.filter(({ name }) => name.endsWith('.safetensors'));
+    expect(await Promise.all(tensors.map(({ digest }) => rig.blobs.has(digest)))).toEqual(tensors.map(() => false));
     await rig.correct(2, { name: 'good' });
     expect(await rig.untilVersions(1)).toMatchObject([{ version: 'backtalk-v2', parent: 'backtalk-v0', batch: 3 }]);
     expect(await rig.metric(trainer, new RegExp(`guards_acted_total\\{.*guard="${guard}",action="skip"`))).toBe(1);

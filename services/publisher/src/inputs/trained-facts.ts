@@ -92,8 +92,10 @@ export class TrainedFacts {
   }
 
   async stop(): Promise<void> {
-    await this.consumer?.stop(stopMs);
+    const { consumer } = this;
+    // Leadership may be regained while it stops: the next one is another.
     this.consumer = undefined;
+    await consumer?.stop(stopMs);
   }
 
   /** Decides this version, or all, and before it every older one that is not decided. */

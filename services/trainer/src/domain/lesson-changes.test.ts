@@ -21,7 +21,8 @@ const askedAgain = [{ question: 'Why?', before: 'So.', after: 'so.' }];
 const measures = [
   { batch: 3, turns: 4, chance: -9, told: 9, own: 8, steps: 2, questions: 0, hidden: false, askedAgain },
 ];
-const french = lesson({ id: 'l1', measures, steps: 2, wordings: ['French!'] });
+const stepped = [{ batch: 2, before: 0 }];
+const french = lesson({ id: 'l1', measures, steps: 2, stepped, wordings: ['French!'] });
 
 describe('what is said of lessons in so many words', () => {
   it('a lesson that is given is active at once, once', () => {
@@ -62,6 +63,8 @@ describe('what is said of lessons in so many words', () => {
       wordings: [],
       measures: [],
       steps: 0,
+      // Steps in other words do not come back when their version is burned.
+      stepped: [],
       session: '',
     });
     const ended = { ...french, state: STATE_RETIRED, endedBy: 'person' };
@@ -82,7 +85,16 @@ describe('what is said of lessons in so many words', () => {
         endedBy: '',
         measures: [],
         steps: 0,
+        stepped: [],
       });
+  });
+
+  it('what an edited lesson covered is shown again, and learned in its own words', () => {
+    const brief = lesson({ id: 'l2', text: 'Keep it brief.', coveredBy: 'l1', measures, steps: 2, stepped });
+    const covers = (text: string) =>
+      changed([french, brief], { action: ACTION_EDIT, text }).find(({ id }) => id === 'l2');
+    expect(covers('In Dutch.')).toMatchObject({ coveredBy: '', measures: [], steps: 0, stepped: [] });
+    expect(covers(french.text)).toEqual(brief);
   });
 
   it('changes nothing of another tenant, and nothing that is gone', () => {

@@ -49,14 +49,14 @@ function withChange(ledger: Lesson[], said: LessonChanged, change: LedgerChange)
         wordings: [],
         session: '',
         measures: [],
-        steps: 0,
+        ...noSteps(),
         coveredBy: '',
         cases: [],
         cameBack: false,
       };
-      return lesson.state === Lesson_State.STATE_RETIRED
-        ? replaced(ledger, edited)
-        : takenUp(ledger, edited, change, { ends: ['opposite', 'same'] });
+      if (lesson.state === Lesson_State.STATE_RETIRED) return replaced(ledger, edited);
+      const others = edited.text === lesson.text ? ledger : uncovered(ledger, lesson);
+      return takenUp(others, edited, change, { ends: ['opposite', 'same'] });
     }
     case LessonChanged_Action.ACTION_RETIRE:
       return withEnded(ledger, [lesson], (ending) =>
@@ -65,10 +65,15 @@ function withChange(ledger: Lesson[], said: LessonChanged, change: LedgerChange)
     case LessonChanged_Action.ACTION_REACTIVATE:
       // What waits is active: it is the person's word that it waits no longer.
       if (lesson.state === Lesson_State.STATE_ACTIVE && lesson.waitsFor === '') return ledger;
-      return takenUp(ledger, { ...lesson, measures: [], steps: 0, cameBack: false }, change);
+      return takenUp(ledger, { ...lesson, measures: [], ...noSteps(), cameBack: false }, change);
     default:
       return ledger;
   }
+}
+
+/** What it covered asks for what it asks for no more. */
+function uncovered(ledger: readonly Lesson[], { id }: Lesson): Lesson[] {
+  return ledger.map((one) => (one.coveredBy === id ? { ...one, coveredBy: '', measures: [], ...noSteps() } : one));
 }
 
 /** A wish that is given is the newest word on its matter: older lessons that ask for the same end as well, so that it stands once. */

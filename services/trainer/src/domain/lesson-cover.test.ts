@@ -51,11 +51,13 @@ describe('lessons that the base takes for one', () => {
     const matter = (own: number) => (told: string) => (told === 'a' ? own : 10);
     const stays = withCovers(ledger, effects(likeFirstLetter, matter(9.1)), relateByWords);
     expect(covers(stays)).toEqual({ a: '', 'a b': 'a', 'a new one': 'a' });
-    const tried = ledger.map((one) => ({ ...one, steps: 9 }));
+    const stepped = [{ batch: 1, before: 0 }];
+    const tried = ledger.map((one) => ({ ...one, steps: 9, stepped }));
     const moved = withCovers(tried, effects(likeFirstLetter, matter(8.9)), relateByWords);
     expect(covers(moved)).toEqual({ a: 'a b', 'a b': '', 'a new one': 'a b' });
     // Its own words were tried in none of them.
     expect(moved.map(({ steps }) => steps)).toEqual([9, 0, 9]);
+    expect(moved.map((one) => one.stepped.length)).toEqual([1, 0, 1]);
   });
 
   it('what only one direction has is no likeness, and what moves the base little is like nothing', () => {

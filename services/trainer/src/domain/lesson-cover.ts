@@ -6,6 +6,7 @@ import { isInForce } from '@backtalk/kit';
 import { Lesson_State, type Lesson } from '@backtalk/proto/facts';
 
 import { isAskedElsewhere, type Questions } from './asked-elsewhere.js';
+import { noSteps } from './lesson-ledger.js';
 import { withWaits } from './waiting-lessons.js';
 import type { Relate } from './wish-relation.js';
 
@@ -63,7 +64,7 @@ export function withCovers(
       const coveredBy = coverOf.get(lesson.id) ?? lesson.coveredBy;
       // Steps in the words of another say nothing of how long its own were tried.
       const tookOver = lesson.coveredBy !== '' && coveredBy === '' && isInForce(lesson);
-      return { ...lesson, coveredBy, ...(tookOver ? { steps: 0, measures: [] } : {}) };
+      return { ...lesson, coveredBy, ...(tookOver ? { ...noSteps(), measures: [] } : {}) };
     }),
   );
 }

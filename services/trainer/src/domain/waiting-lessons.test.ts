@@ -94,15 +94,15 @@ describe('lessons that merely came back', () => {
 });
 
 describe('what becomes of what waits', () => {
-  const complaint = back('complaint', { waitsFor: 'wish', hints: 4, steps: 2 });
+  const complaint = back('complaint', { waitsFor: 'wish', hints: 4, steps: 2, stepped: [{ batch: 1, before: 0 }] });
 
   it('what waited is heard and no more when what it waited for is learned or ended', () => {
     const wording = back('wording', { waitsFor: 'wish', coveredBy: 'complaint' });
     for (const state of [STATE_LEARNED, STATE_RETIRED]) {
       const [, ...after] = withWaits([standing('wish', { state }), complaint, wording]);
-      expect(after.map((one) => [one.state, one.waitsFor, one.coveredBy, one.steps])).toEqual([
-        [STATE_HEARD, '', '', 0],
-        [STATE_HEARD, '', '', 0],
+      expect(after.map((one) => [one.state, one.waitsFor, one.coveredBy, one.steps, one.stepped.length])).toEqual([
+        [STATE_HEARD, '', '', 0, 0],
+        [STATE_HEARD, '', '', 0, 0],
       ]);
       expect(after[0]?.hints).toBe(4);
     }

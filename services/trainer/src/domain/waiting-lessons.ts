@@ -5,6 +5,8 @@
 import { isInForce, progressOf } from '@backtalk/kit';
 import { Lesson_State, type Lesson } from '@backtalk/proto/facts';
 
+import { noSteps } from './lesson-ledger.js';
+
 /** Progress of a version from which a lesson is on its way. */
 const onItsWay = 0.25;
 /** A lesson that after so many steps was not measured once, as where no engine gives scores, holds up no other. */
@@ -80,5 +82,5 @@ function isBeingLearned({ state, coveredBy }: Lesson): boolean {
 }
 
 function heardOnly(lesson: Lesson): Lesson {
-  return { ...lesson, state: Lesson_State.STATE_HEARD, cameBack: false, coveredBy: '', measures: [], steps: 0 };
+  return { ...lesson, state: Lesson_State.STATE_HEARD, cameBack: false, coveredBy: '', measures: [], ...noSteps() };
 }

@@ -35,6 +35,8 @@ export class PolicyState {
   abandoned: number | undefined;
   /** The version that is to be made again. */
   asked: AskedRebuild | undefined;
+  /** Files that were made again, by digest, and when: the sweep leaves them as those of a new version. */
+  readonly remade = new Map<string, number>();
   /** The step in flight: its batch, the parent, and how to stop it. */
   step: { readonly batch: number; readonly parent: string; readonly stop: AbortController } | undefined;
   /** The newest batch that was closed here: which version it makes, and when each of its lessons was said. */

@@ -56,7 +56,7 @@ export async function trainPolicy(
   });
   const closing = new BatchClosing(tools, state, ledger, config.seed, clock);
   const steps = new StepTaking(tools, state, ledger, closing, clock);
-  const rebuilding = new Rebuilding(tools, state, ledger);
+  const rebuilding = new Rebuilding(tools, state, ledger, clock);
   const loop = new LedgerLoop(service, tools, state, { ledger, closing, steps, rebuilding });
   try {
     await watchLearning(broker, state, tools.events, signal);

@@ -2,7 +2,7 @@
 // byte. One step at a time, and only while no batch waits for the worker. In: what is asked. Out: how far it has come.
 // A rebuild makes one version, and before it parents whose files were swept, each under its own digest, so that they are there again. A
 // replay makes a row of them, each upon what the one before comes out as now, on request with another recipe; nothing serves what it makes.
-import { asBacktalkError, isBacktalkError } from '@backtalk/kit';
+import { asBacktalkError, type Clock } from '@backtalk/kit';
 import type { UserBaseline } from '@backtalk/proto/facts';
 import type { TrainingReport, WeightsFile, WeightsManifest } from '@backtalk/proto/weights';
 
@@ -50,13 +50,11 @@ export class Rebuilding {
   private running: Running | undefined;
   /** In a row, for what may pass: an engine or the worker is away or busy. */
   private putOff = 0;
-  /** By digest of a manifest: the files that it names. */
-  private readonly named = new Map<string, readonly string[]>();
-
   constructor(
     private readonly tools: TrainerTools,
     private readonly state: PolicyState,
     private readonly ledger: Ledger,
+    private readonly clock: Clock,
   ) {}
 
   /** Takes the next step of what is asked; false where there is none, or no training worker is free for it. */
@@ -101,6 +99,7 @@ export class Rebuilding {
     const { manifest, report, again } = made;
     const { store } = this.tools;
     const before = await store.manifest(record.manifestDigest);
+    const files = [...manifest.adapter, ...manifest.trainingState];
     const differing = [
       ...filesThatDiffer(before.adapter, manifest.adapter),
       ...filesThatDiffer(before.trainingState, manifest.trainingState),
@@ -109,6 +108,8 @@ export class Rebuilding {
     if (asked.from === undefined) {
       const differs = differing.length === 0 ? '' : `${record.version}: ${differing.join(', ')}`;
       this.running = { ...running, differs, left: differs === '' ? left : [] };
+      if (differs === '') for (const { digest } of files) this.state.remade.set(digest, this.clock.now());
+      else await this.letGo(manifest);
     } else {
       const { measurements } = report;
       const step = { version: record.version, differing, measurements, rejudged: again?.changes };
@@ -130,13 +131,13 @@ export class Rebuilding {
       this.state.asked = undefined;
       return undefined;
     }
-    const replayed = known === undefined ? undefined : await this.manifestIfThere(known.manifest);
+    const replayed = known === undefined ? undefined : await this.tools.store.names.manifestIfThere(known.manifest);
     if (replayed !== undefined) await this.letGo(replayed);
     const left =
       asked.from === undefined
         ? await this.lineage(ledger, asked.version)
         : await this.row(ledger, asked.from, asked.version);
-    this.named.clear();
+    this.tools.store.names.clear();
     this.running = { asked, left, of: left.length, replayed: [], parent: undefined, manifest: '', reckoned: new Map() };
     await this.keep(asked, 'running', '');
     return this.running;
@@ -173,37 +174,10 @@ export class Rebuilding {
     return records;
   }
 
-  /** What a replay made and no version has: it would lie in the store without an end. */
-  private async letGo({ adapter, trainingState }: WeightsManifest): Promise<void> {
-    const { blobs } = this.tools.store;
+  /** What was made and no version has. */
+  private async letGo(manifest: WeightsManifest): Promise<void> {
     const { line } = await this.state.ledger();
-    // A step that moves nothing comes out as its parent, whatever it is called.
-    const digests = [...line.versions().map(({ manifestDigest }) => manifestDigest), this.running?.manifest ?? ''];
-    const named = new Set<string>();
-    for (const digest of digests) for (const file of await this.filesOf(digest)) named.add(file);
-    // What is no tensor may be the same file in versions of any policy.
-    const tensors = [...adapter, ...trainingState].filter(({ name }) => name.endsWith('.safetensors'));
-    for (const { digest } of tensors) if (!named.has(digest)) await blobs.delete(digest);
-  }
-
-  /** Digests of the files that a manifest names; each is read once in a replay, whose every step asks for all. */
-  private async filesOf(digest: string): Promise<readonly string[]> {
-    const known = this.named.get(digest);
-    if (known !== undefined) return known;
-    const manifest = await this.manifestIfThere(digest);
-    const files = [...(manifest?.adapter ?? []), ...(manifest?.trainingState ?? [])].map((file) => file.digest);
-    this.named.set(digest, files);
-    return files;
-  }
-
-  /** Manifests of people who are forgotten are gone. */
-  private async manifestIfThere(digest: string): Promise<WeightsManifest | undefined> {
-    try {
-      return digest === '' ? undefined : await this.tools.store.manifest(digest);
-    } catch (error) {
-      if (!isBacktalkError(error, 'blob_missing')) throw error;
-      return undefined;
-    }
+    await this.tools.store.names.letGo(manifest, line, [this.running?.manifest ?? '']);
   }
 
   private async isWhole({ adapter, trainingState }: WeightsManifest): Promise<boolean> {
@@ -236,7 +210,11 @@ export class Rebuilding {
         recipe: asked.recipe,
       });
       const made = await this.train(held.worker, source, call, signal);
-      if (asked.from !== undefined) checkGuards(source, made.report, this.tools.recipe);
+      const skipped = asked.from === undefined ? undefined : skippedBy(source, made.report, this.tools.recipe);
+      if (skipped !== undefined) {
+        await this.letGo(made.manifest);
+        throw trainerErrors.replaySkipped({ version, why: skipped });
+      }
       return { ...made, again };
     } finally {
       held.release();
@@ -286,12 +264,10 @@ function checkRank({ parent, plan: { training } }: StepSource): void {
   if (problems.length > 0) throw trainerErrors.replayRefused({ problems });
 }
 
-/** No version comes of a step that is skipped, so nothing is made upon it. What is made again was not. */
-function checkGuards({ batch, plan }: StepSource, report: TrainingReport, recipe: Recipe): void {
-  const skipped = trippedGuards(batch, report, guardBounds(plan.training, recipe)).find(
-    ({ action }) => action === 'skip',
-  );
-  if (skipped !== undefined) throw trainerErrors.replaySkipped({ version: batch.version, why: skipped.why });
+/** Why no version comes of a step, so that nothing is made upon it. What is made again was not skipped. */
+function skippedBy({ batch, plan }: StepSource, report: TrainingReport, recipe: Recipe): string | undefined {
+  const guards = trippedGuards(batch, report, guardBounds(plan.training, recipe));
+  return guards.find(({ action }) => action === 'skip')?.why;
 }
 
 /** Names of files that are not the same, or that only one of the two has. */

@@ -125,13 +125,18 @@ export class StepTaking {
     if (step.request.samples.length === 0) return this.giveUp(ledger, batch, 'step_failed', 'nothing_left');
     const result = await worker.train(step.request, { signal, trace });
     // The parent may have been burned in the last moment: nothing is built upon it.
-    if (ledger.line.isTainted(batch.parent)) return this.giveUp(ledger, batch, 'burned_parent');
+    const letGo = () => store.names.letGo(result, ledger.line);
+    if (ledger.line.isTainted(batch.parent)) {
+      await letGo();
+      return this.giveUp(ledger, batch, 'burned_parent');
+    }
     const report = reportOf(result.report, step);
     const guards = trippedGuards(batch, report, guardBounds(plan.training, recipe));
     for (const guard of guards) events.guardActed(batch, guard);
     const skipped = guards.find(({ action }) => action === 'skip');
     if (skipped !== undefined) {
       events.stepMeasured(batch, report);
+      await letGo();
       return this.giveUp(ledger, batch, 'step_skipped', skipped.why);
     }
     const manifestDigest = await store.keepManifest(manifestOf(batch, plan, result));

@@ -31,6 +31,8 @@ export async function sweepFiles(
   signal: AbortSignal,
 ): Promise<void> {
   await sweepNowAndThen(times, clock, signal, async (youngestMs) => {
+    // What is being made again is needed for the next of its steps.
+    if (state.asked !== undefined) return;
     try {
       events.filesSwept(state.policy, await sweep(store, state, youngestMs));
     } catch (error) {
@@ -60,6 +62,7 @@ export async function sweepFactPayloads(
 }
 
 const adoptedKey = 'trainer.payloads';
+const firstSweepMs = 60_000;
 
 async function sweepNowAndThen(
   { sweepEveryMs, sweepGraceMs }: SweepTimes,
@@ -67,9 +70,12 @@ async function sweepNowAndThen(
   signal: AbortSignal,
   sweepOlder: (youngestMs: number) => Promise<void>,
 ): Promise<void> {
+  // A process that ends before its first interval is over sweeps, too.
+  let waitMs = Math.min(sweepEveryMs, firstSweepMs);
   while (!signal.aborted) {
-    await clock.sleep(sweepEveryMs, signal).catch(() => undefined);
+    await clock.sleep(waitMs, signal).catch(() => undefined);
     if (!signal.aborted) await sweepOlder(clock.now() - sweepGraceMs);
+    waitMs = sweepEveryMs;
   }
 }
 
@@ -85,9 +91,10 @@ async function sweep(store: StepStore, state: PolicyState, youngestMs: number): 
       if (!isBacktalkError(error, 'blob_missing') && !isBacktalkError(error, 'blob_corrupt')) throw error;
     }
   }
+  for (const [digest, atMs] of state.remade) if (atMs <= youngestMs) state.remade.delete(digest);
   let swept = 0;
   for (const digest of sweepable(keep, manifests, youngestMs)) {
-    if (!(await store.blobs.has(digest))) continue;
+    if (state.remade.has(digest) || !(await store.blobs.has(digest))) continue;
     await store.blobs.delete(digest);
     swept += 1;
   }

@@ -8,8 +8,11 @@ import { recipeInPlan, replayPlan } from '../domain/replay-plan.js';
 import { decodePlan, type StepPlan, type StoredPlan } from '../domain/step-plan.js';
 import type { VersionLine } from '../domain/version-line.js';
 import { trainerErrors } from '../errors.js';
+import { NamedFiles } from './named-files.js';
 
 export class StepStore {
+  readonly names = new NamedFiles(this);
+
   constructor(readonly blobs: BlobStore) {}
 
   /** Before a batch names it: a closed batch whose plan is nowhere could never be trained. */

@@ -51,6 +51,8 @@ export class FakeTrainingWorker {
   /** Steps that were taken to their end. */
   readonly finished: string[] = [];
   readonly blobs = new Map<string, Uint8Array>();
+  /** Files of all steps, in order. */
+  readonly made: WeightsFile[] = [];
   plot: StepPlot = () => undefined;
   /** Other bytes for the same request, as another processor may give. */
   salt = '';
@@ -185,7 +187,9 @@ export class FakeTrainingWorker {
     const bytes = Buffer.alloc(fileBytes, seed);
     const digest = sha256Hex(bytes);
     this.blobs.set(digest, bytes);
-    return { name, digest, bytes: bytes.byteLength };
+    const file = { name, digest, bytes: bytes.byteLength };
+    this.made.push(file);
+    return file;
   }
 }
 

@@ -179,6 +179,36 @@ describe('a leader', () => {
 
   afterAll(() => election.stop());
 
+  it('a leader that leads again brings to its end first what it began before', async () => {
+    const clock = new FakeClock();
+    const broker = await election.connect('trainer');
+    const events: string[] = [];
+    let leave: () => void = () => undefined;
+    const left = new Promise<void>((resolve) => (leave = resolve));
+    const made = singleton(broker, 'trainer', 'slow', {
+      ttlMs: leadTtlMs,
+      everyMs: 100,
+      clock,
+      onGained: () => void events.push('gained'),
+      onLost: async () => {
+        events.push('lost');
+        await left;
+        events.push('left');
+      },
+    });
+    await made.start();
+    const revision = async () => (await leaseBucket(broker).get('singleton.trainer'))?.revision;
+    const first = await revision();
+    // The renewal is on its way when the time is over in which it had to come.
+    await clock.advance(leadTtlMs);
+    await until(async () => (await revision()) !== first);
+    expect([made.leading, ...events]).toEqual([false, 'gained', 'lost']);
+    leave();
+    await until(() => made.leading);
+    expect(events).toEqual(['gained', 'lost', 'left', 'gained']);
+    await made.stop();
+  });
+
   it('a leader is the only one; another leads when it dies, and at once when it stops', async () => {
     const events: string[] = [];
     const candidate = async (instance: string) => {

@@ -41,6 +41,8 @@ class Candidate implements Singleton {
   private lead: AbortController | undefined;
   private stopped = false;
   private trying: Promise<void> = Promise.resolve();
+  /** What is done when leadership is lost. */
+  private losing: Promise<void> = Promise.resolve();
   private cancelTry: () => void = () => undefined;
   private cancelGiveUp: () => void = () => undefined;
 
@@ -105,7 +107,9 @@ class Candidate implements Singleton {
 
   private async gain(revision: number): Promise<void> {
     this.revision = revision;
-    if (this.lead !== undefined) return;
+    // What was begun before is brought to its end first; the lease may run out meanwhile.
+    await this.losing;
+    if (this.lead !== undefined || this.revision !== revision) return;
     this.lead = new AbortController();
     this.broker.logger.info('leadership_gained', { key: this.key });
     try {
@@ -126,14 +130,19 @@ class Candidate implements Singleton {
     return true;
   }
 
-  private async lose(): Promise<void> {
+  private lose(): Promise<void> {
     this.cancelGiveUp();
     this.revision = undefined;
     const lead = this.lead;
-    if (lead === undefined) return;
+    if (lead === undefined) return this.losing;
     this.lead = undefined;
     lead.abort();
     this.broker.logger.warn('leadership_lost', { key: this.key });
+    this.losing = this.leave();
+    return this.losing;
+  }
+
+  private async leave(): Promise<void> {
     try {
       await this.options.onLost();
     } catch (error) {
