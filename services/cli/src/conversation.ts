@@ -3,9 +3,16 @@ import { isJsonObject, lastHumanMessage, wordsIn, type DecodedConversation, type
 import type { TurnOpened } from '@backtalk/proto/facts';
 import { cliErrors } from './errors.js';
 
-export async function conversationOf(log: TurnLog, opened: TurnOpened): Promise<DecodedConversation> {
+/** Undefined where the log holds it no more: a turn has what it adds to an earlier one, which goes first. */
+export async function conversationOf(log: TurnLog, opened: TurnOpened): Promise<DecodedConversation | undefined> {
   if (opened.conversation === undefined) return { messages: [], tools: [], templateArguments: {} };
-  return log.conversation(opened, (turn) => cliErrors.nothingFound({ what: `turn ${turn} in the log` }));
+  const gone = cliErrors.nothingFound({ what: 'beginning of this conversation in the log' });
+  try {
+    return await log.conversation(opened, () => gone);
+  } catch (error) {
+    if (error === gone) return undefined;
+    throw error;
+  }
 }
 
 /** What the person said last in a request; where none did, its last message in the role of a user. */

@@ -65,7 +65,13 @@ describe('what is found at an installation', () => {
         base: { name: 'own', gone: '', changed: '', served: ['other'] },
       },
       'broker_away',
-      'the gateway answers at http://127.0.0.1:30000/v1, and its broker does not',
+      'the gateway answers at http://127.0.0.1:30000/v1, and its broker does not: read logs/nats.log',
+    ],
+    [
+      'of a cluster whose broker is away',
+      { loop: undefined, stranger: 'gateway', disk: undefined },
+      'broker_away',
+      'its broker does not: look at the pods of NATS',
     ],
     [
       'with a part that is down',
@@ -201,6 +207,22 @@ describe('what is found at an installation', () => {
   });
 
   it.each<[string, Partial<Seen>]>([
+    [
+      'what was continued may not be learned from',
+      {
+        ...loop({ facts: { turnContinued: 9, turnJudged: 0 } }),
+        metrics: metrics('backtalk_gateway_untrainable_total{reason="opted_out"} 5'),
+      },
+    ],
+    [
+      'few requests of another API are too long',
+      {
+        metrics: metrics(
+          'backtalk_gateway_requests_total{route="messages",status="200"} 9000',
+          'backtalk_gateway_refused_total{code="context_length_exceeded"} 10',
+        ),
+      },
+    ],
     [
       'few steps were not taken',
       { metrics: metrics('backtalk_training_steps_total{outcome="service_unavailable"} 2') },

@@ -68,11 +68,15 @@ export const neverStarted = (where: string): Finding => ({
   mend: 'npm start, or name its folder with --data DIR',
 });
 
-function running({ loop, stranger, where, endpoint }: Seen): readonly Finding[] {
+function running({ loop, stranger, where, endpoint, disk }: Seen): readonly Finding[] {
   if (loop !== undefined) return [];
   if (stranger === 'gateway') {
     const what = `the gateway answers at ${endpoint}, and its broker does not`;
-    return found('broker_away', what, 'read logs/nats.log below the data folder, and start anew');
+    const mend =
+      disk === undefined
+        ? 'look at the pods of NATS, and at BACKTALK_NATS_URL here'
+        : 'read logs/nats.log below the data folder, and start anew';
+    return found('broker_away', what, mend);
   }
   if (stranger === 'other') {
     const what = `another program answers at ${endpoint}, and Backtalk does not run (${where})`;
@@ -166,8 +170,10 @@ const held: Look = ({ loop }) =>
 function judged({ loop, metrics }: Seen): readonly Finding[] {
   if (loop === undefined) return [];
   const { turnContinued = 0, turnJudged = 0 } = loop.facts;
-  if (turnContinued >= turnsEnough && turnJudged === 0) {
-    const what = `${String(turnContinued)} turns were continued, and none was ever judged`;
+  // Nobody's "no" is judged.
+  const toJudge = turnContinued - metrics.sum('backtalk_gateway_untrainable_total', { reason: 'opted_out' });
+  if (toJudge >= turnsEnough && turnJudged === 0) {
+    const what = `${String(toJudge)} turns were continued, and none was ever judged`;
     return found(
       'never_judged',
       what,
@@ -237,7 +243,7 @@ function training({ metrics }: Seen): readonly Finding[] {
 function context({ metrics }: Seen): readonly Finding[] {
   const refused = metrics.sum('backtalk_gateway_refused_total', { code: 'context_length_exceeded' });
   const askedBy = (route: string) => metrics.sum('backtalk_gateway_requests_total', { route });
-  const asked = askedBy('chat_completions') + askedBy('responses');
+  const asked = ['chat_completions', 'responses', 'messages'].reduce((sum, route) => sum + askedBy(route), 0);
   if (refused < turnsEnough || refused < asked * tooLongShare) return [];
   const what = `${String(refused)} of ${String(asked)} requests were longer than the model's context`;
   return found('context_short', what, 'serve a model with a longer context (--model), or have the agent send less');

@@ -10,6 +10,9 @@ const endsWithinMs = 1_000;
 /** 128 and the signal's number, as a shell reports a process that it ended. SIGHUP: its terminal is gone. */
 const statusOf = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
 
+/** Of a command that was interrupted before it had done all, and says what it did. */
+export const interruptedStatus = statusOf.SIGINT;
+
 /** Aborts when the process is asked to stop. */
 export function stopSignal(now: () => number = () => performance.now()): AbortSignal {
   const ending = new AbortController();

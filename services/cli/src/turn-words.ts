@@ -27,8 +27,9 @@ export async function turnWords(reader: FactReader, { tenant, user, turn }: Turn
     ifReadable(log.completed(ids)),
     ifReadable(log.continued(ids)),
   ]);
+  const conversation = opened === undefined ? undefined : await conversationOf(log, opened.message);
   return {
-    question: opened === undefined ? '' : lastUserText((await conversationOf(log, opened.message)).messages),
+    question: conversation === undefined ? '' : lastUserText(conversation.messages),
     answer: completed?.message.text ?? '',
     nextState: (continued?.message.nextState ?? [])
       .filter(({ provenance }) => provenance !== Provenance.PROVENANCE_CLIENT)

@@ -76,8 +76,9 @@ async function loopOf(connection: Connection): Promise<Loop | undefined> {
   }
 }
 
-/** A gateway that has lost its broker answers all the same. */
-const isOurs = async ({ health }: Connection) => (await ask(`${health['gateway'] ?? ''}/livez`, {}))?.status === 200;
+/** A gateway that has lost its broker answers all the same. What a cluster's endpoint leads to is known to be ours. */
+const isOurs = async ({ data, health }: Connection) =>
+  data === undefined || (await ask(`${health['gateway'] ?? ''}/livez`, {}))?.status === 200;
 
 async function seenOf(part: string, url: string) {
   try {

@@ -1,7 +1,7 @@
-import { lstatSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { lstatSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { FactPublisher } from '@backtalk/kit';
 import { startNats, TemporaryDirectory, type TestNats } from '@backtalk/kit/testing';
-import { BatchClosed } from '@backtalk/proto/facts';
+import { BatchClosed, Conversation_Encoding, TurnOpened } from '@backtalk/proto/facts';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { runCommand, type Place } from '../testing/cluster-command.js';
 
@@ -36,6 +36,26 @@ it('an export through a link is written where that leads to', async () => {
   expect(await exported('link.jsonl')).toMatchObject({ status: 0 });
   expect(readFileSync(directory.join('batches.jsonl'), 'utf8')).toContain('"fact":"batchClosed"');
   expect(lstatSync(directory.join('link.jsonl')).isSymbolicLink()).toBe(true);
+});
+
+it('a turn whose conversation began in turns that the log holds no more is exported without it', async () => {
+  const gateway = new FactPublisher(await nats.connect('gateway'));
+  const messages = Buffer.from(JSON.stringify([{ role: 'user', content: 'And then?' }]));
+  const ids = { tenant: 't', user: 'u', policy: 'p' };
+  const encoding = Conversation_Encoding.ENCODING_JSON;
+  for (const [turn, conversation] of [
+    ['turn_1', { encoding, messages }],
+    ['turn_2', { encoding, messages, baseTurn: 'turn_gone', sharedMessages: 1 }],
+  ] as const)
+    await gateway.publish('turnOpened', TurnOpened.fromPartial({ ...ids, turn, conversation }));
+  const { status } = await runCommand(place, ['export', 'turns', '--to', 'turns.jsonl']);
+  expect(status).toBe(0);
+  const lines = readFileSync(directory.join('turns.jsonl'), 'utf8').trim().split('\n');
+  expect(lines.map((line) => (JSON.parse(line) as { conversation: unknown }).conversation)).toEqual([
+    { messages: [{ role: 'user', content: 'And then?' }], tools: [], templateArguments: {} },
+    null,
+  ]);
+  rmSync(directory.join('turns.jsonl'));
 });
 
 it('an export that cannot be read leaves the earlier one as it was', async () => {

@@ -97,7 +97,7 @@ export async function exportFacts(
         sequence: fact.sequence,
         time: new Date(fact.timeMs).toISOString(),
         body: body(fact),
-        ...(fact.name === 'turnOpened' ? { conversation: await conversationOf(log, fact.message) } : {}),
+        ...(fact.name === 'turnOpened' ? { conversation: (await conversationOf(log, fact.message)) ?? null } : {}),
       };
       yield `${JSON.stringify(line)}\n`;
       count += 1;

@@ -9,6 +9,7 @@ import { askEndpoint, patiently } from '../endpoint.js';
 import { cliErrors } from '../errors.js';
 import type { Output } from '../output.js';
 import type { CommandContext } from '../shell.js';
+import { interruptedStatus } from '../stop-signal.js';
 
 export interface RolloutFlags extends AttemptSettings {
   /** At each task. */
@@ -41,7 +42,6 @@ interface Group {
 
 /** What is wrong with the endpoint, or with whom it knows, is wrong with all that is tried. */
 const endpointStatuses = new Set([401, 403, 404, 429]);
-const interruptedStatus = 130;
 
 export async function rollout(context: CommandContext, file: string, flags: RolloutFlags): Promise<void> {
   if (flags.wait < 1_000)

@@ -7,6 +7,7 @@ import { cliErrors } from '../errors.js';
 import type { Output } from '../output.js';
 import { hashedTenant, hashedUser } from '../owner.js';
 import type { CommandContext } from '../shell.js';
+import { interruptedStatus } from '../stop-signal.js';
 import { deleteRows, sizeOf, type Deleted, type LogTools } from '../delete-rows.js';
 import { needs, TrimPlanner, trimmedFacts, type Need, type TrimPlan } from '../trim-plan.js';
 
@@ -36,6 +37,7 @@ export async function trimTurns({ connection, output, signal }: CommandContext, 
     if (!flags.yes && !(await confirm(question))) throw cliErrors.confirmationNeeded();
     const trimmed = await deleteRows({ broker, blobs, output, signal }, plan.rows);
     const ended = signal.aborted ? 'interrupted' : 'done';
+    if (signal.aborted) process.exitCode ??= interruptedStatus;
     output.value({ dryRun: false, ended, turns, ...trimmed, stays });
     output.line(
       inWords(turns, trimmed, signal.aborted ? 'were to go; interrupted: the same command goes on' : 'are gone'),
