@@ -190,22 +190,30 @@ describe('collector', () => {
     return turn;
   };
 
-  it('closes a declared session that is used again after its end, when its client ends it again', async () => {
-    const session = `session_${user}`;
-    const first = await sayIn(session, 'a');
-    await rig.gateway.publish('sessionEnded', { session, tenant, user, turn: first, outcome: undefined });
-    expect((await closing()).message.session).toBe(session);
-    const second = await sayIn(session, 'b');
-    const again = second.replace('turn_', 'session_');
-    // The name is used up in the log: the gateway names the end after the last turn.
-    const last = await sayIn(session, 'c');
-    const name = last.replace('turn_', 'session_');
-    await rig.gateway.publish('sessionEnded', { session: name, tenant, user, turn: last, outcome: undefined });
-    const closed = await until(() => rig.reader.last('sessionClosed', { tenant, user, session: again }), {
-      what: again,
-    });
-    expect(closed.message.reason).toBe(SessionClosed_Reason.REASON_DONE);
-  });
+  it.each([
+    ['soon', () => Promise.resolve(0)],
+    ['when the index has let go of it', (session: string) => rig.index.del(`collector:session:${session}`)],
+  ])(
+    'closes a declared session that is used again after its end, %s, when its client ends it again',
+    async (_, later) => {
+      const session = `session_${user}`;
+      const first = await sayIn(session, 'a');
+      await rig.gateway.publish('sessionEnded', { session, tenant, user, turn: first, outcome: undefined });
+      expect((await closing()).message.session).toBe(session);
+      await rig.untilTaken();
+      await later(session);
+      const second = await sayIn(session, 'b');
+      const again = second.replace('turn_', 'session_');
+      // The name is used up in the log: the gateway names the end after the last turn.
+      const last = await sayIn(session, 'c');
+      const name = last.replace('turn_', 'session_');
+      await rig.gateway.publish('sessionEnded', { session: name, tenant, user, turn: last, outcome: undefined });
+      const closed = await until(() => rig.reader.last('sessionClosed', { tenant, user, session: again }), {
+        what: again,
+      });
+      expect(closed.message.reason).toBe(SessionClosed_Reason.REASON_DONE);
+    },
+  );
 
   it('asks Valkey for the last few answers of a request only, however many it holds', async () => {
     await firstTurn();

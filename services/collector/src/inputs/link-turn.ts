@@ -51,7 +51,7 @@ export async function linkTurn(
   const parent = link && (await index.turn(link.turn));
   const consent = await establishConsent(parts, request, parent);
   const wanted = wantedSession(request, parent);
-  const isClosed = await index.isClosed(wanted);
+  const isClosed = (await index.isClosed(wanted)) || (await wasClosed(parts, opened, wanted));
   // A client's own name leads to one session after another.
   const isNamed = isClosed && request.declaredSession !== '';
   const successor = isNamed ? await index.openSuccessor(wanted) : '';
@@ -68,6 +68,14 @@ export async function linkTurn(
   if (link?.branch === true && parent !== undefined) events.linked('branch');
   else if (link !== undefined && parent !== undefined)
     await continueTurn(parts, reader, { opened, consent }, link, parent);
+}
+
+/** A client's name may be used again when the index has let go of what bore it: that it ended is in the log. */
+async function wasClosed({ index, log }: LinkParts, { message: request, sequence }: OpenedTurn, session: string) {
+  if (request.declaredSession === '' || (await index.session(session)) !== undefined) return false;
+  if (!(await log.wasClosed(request, session, sequence))) return false;
+  await index.markClosed(session);
+  return true;
 }
 
 /** A conversation whose last answers are all unknown has begun anew: older ones are not asked for. */

@@ -28,7 +28,7 @@ export class CollectorLog {
 
   constructor(
     private readonly broker: Broker,
-    reader: FactReader,
+    private readonly reader: FactReader,
     private readonly publisher: FactPublisher,
   ) {
     // A "no" that a copy of the log lacks would be none.
@@ -80,6 +80,12 @@ export class CollectorLog {
 
   async publishWithheld(fact: TurnWithheld, trace: Trace): Promise<void> {
     await this.publisher.publish('turnWithheld', fact, { trace });
+  }
+
+  /** Whether a session was closed before a place in the log. */
+  async wasClosed({ tenant, user }: Owner, session: string, before: number): Promise<boolean> {
+    const closed = await this.reader.last('sessionClosed', { tenant, user, session }, { sure: true });
+    return closed !== undefined && closed.sequence < before;
   }
 
   async publishClosed(fact: SessionClosed, trace: Trace): Promise<void> {
