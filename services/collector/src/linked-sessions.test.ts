@@ -146,16 +146,58 @@ it('all sessions that are idle are closed in one look', async () => {
     forgetIdle: (session: string) => Promise.resolve(idle.splice(idle.indexOf(session), 1)),
     openSessions: () => Promise.resolve(0),
   };
-  const log = { nowMs: () => Promise.resolve(0) };
+  const log = { now: () => Promise.resolve({ timeMs: 0, sequence: 0 }) };
   const clock = new FakeClock();
   let looks = 0;
   const events = { openSessions: () => (looks += 1) };
   const parts = { index, log, events } as unknown as LinkParts;
   const fail = () => undefined;
-  const sessions = new IdleSessions(parts, (work) => work(), { clock, idleMs: 600_000, fail });
+  const sessions = new IdleSessions(parts, (work) => work(), {
+    clock,
+    idleMs: 600_000,
+    turnsTaken: () => Promise.resolve(true),
+    fail,
+  });
   sessions.start();
   await clock.advance(15_000);
   await until(() => looks > 0);
   expect([idle.length, looks]).toEqual([0, 1]);
+  await sessions.stop();
+});
+
+it('no session is taken for idle by what is still to be read of it', async () => {
+  const asked: number[] = [];
+  let [sequence, taken] = [40, 10];
+  const clock = new FakeClock(0);
+  const index = {
+    idleSince: (ms: number) => {
+      asked.push(ms);
+      return Promise.resolve([]);
+    },
+    openSessions: () => Promise.resolve(0),
+  };
+  const log = { now: () => Promise.resolve({ timeMs: clock.now(), sequence }) };
+  const parts = { index, log, events: { openSessions: () => undefined } } as unknown as LinkParts;
+  const turnsTaken = (until: number) => Promise.resolve(until <= taken);
+  const sessions = new IdleSessions(parts, (work) => work(), {
+    clock,
+    idleMs: 1_000,
+    turnsTaken,
+    fail: () => undefined,
+  });
+  const look = async () => {
+    const looked = asked.length;
+    await clock.advance(250);
+    await until(() => asked.length > looked);
+    return asked.at(-1);
+  };
+  sessions.start();
+  // After an outage nothing is known to be idle, until what the log had at the first look is taken; then what came since is awaited.
+  expect([await look(), await look()]).toEqual([-1_000, -1_000]);
+  [sequence, taken] = [60, 40];
+  expect(await look()).toBe(250 - 1_000);
+  expect(await look()).toBe(250 - 1_000);
+  taken = 60;
+  expect(await look()).toBe(5 * 250 - 1_000);
   await sessions.stop();
 });

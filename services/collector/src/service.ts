@@ -48,7 +48,7 @@ async function start(context: ServiceContext<CollectorConfig>) {
     reader,
     events,
     clock,
-    keptSinceMs: async () => (await log.nowMs()) - config.indexKeepMs,
+    keptSinceMs: async () => (await log.now()).timeMs - config.indexKeepMs,
     readOld: (name, ids) => unlessGone(() => reader.last(name, ids)),
     noteRefusal: (fact, trace) => log.publishWithheld(fact, trace),
     relink: (owner, turn) => relinkTurn(parts, owner, turn),
@@ -77,7 +77,7 @@ async function start(context: ServiceContext<CollectorConfig>) {
   });
   await consumer.start();
   lifecycle.add('facts', () => consumer.stop());
-  const idle = new IdleSessions(parts, inTurn, { clock, idleMs: config.sessionIdleMs, fail });
+  const idle = new IdleSessions(parts, inTurn, { clock, idleMs: config.sessionIdleMs, turnsTaken, fail });
   idle.start();
   lifecycle.add('idle sessions', () => idle.stop());
   return {};

@@ -2,7 +2,8 @@
 // are closed in which nothing was said for too long, by the broker's clock.
 import { asBacktalkError, newTrace, type Clock, type Trace } from '@backtalk/kit';
 import { SessionClosed_Reason, type Outcome } from '@backtalk/proto/facts';
-import type { LinkParts } from './link-turn.js';
+import type { Moment } from '../outputs/collector-log.js';
+import type { AnswersTaken, LinkParts } from './link-turn.js';
 
 /** Runs one piece of work at a time, each on an index that holds what the log says. */
 export type InTurn = <T>(work: () => Promise<T>) => Promise<T>;
@@ -50,12 +51,17 @@ const lookAtMostEveryMs = 15_000;
 export interface IdleOptions {
   readonly clock: Clock;
   readonly idleMs: number;
+  readonly turnsTaken: AnswersTaken;
   readonly fail: (error: unknown) => void;
 }
 
 export class IdleSessions {
   private cancel: (() => void) | undefined;
   private running: Promise<void> = Promise.resolve();
+  /** All that the log had by then is known. */
+  private knownUntilMs = 0;
+  /** By which more will be known, once what the log had then is taken. */
+  private awaited: Moment | undefined;
 
   constructor(
     private readonly parts: LinkParts,
@@ -78,14 +84,28 @@ export class IdleSessions {
     await this.running;
   }
 
+  /** While there is more to take, as after an outage, what was said last in a session may lie there unread. */
+  private async knownUntil(): Promise<number> {
+    const { turnsTaken } = this.options;
+    const now = await this.parts.log.now();
+    if (await turnsTaken(now.sequence)) {
+      this.knownUntilMs = now.timeMs;
+      this.awaited = undefined;
+    } else if (this.awaited === undefined) this.awaited = now;
+    else if (await turnsTaken(this.awaited.sequence)) {
+      this.knownUntilMs = this.awaited.timeMs;
+      this.awaited = now;
+    }
+    return this.knownUntilMs;
+  }
+
   /** A failed look is logged, and the next one tries again. */
   private async look(): Promise<void> {
-    const { index, log, events } = this.parts;
+    const { index, events } = this.parts;
     try {
+      const beforeMs = (await this.knownUntil()) - this.options.idleMs;
       for (let looked = batchMax; looked === batchMax && this.cancel !== undefined;) {
-        const idle = await this.inTurn(async () =>
-          index.idleSince((await log.nowMs()) - this.options.idleMs, batchMax),
-        );
+        const idle = await this.inTurn(() => index.idleSince(beforeMs, batchMax));
         for (const session of idle)
           await this.inTurn(() =>
             closeSession(this.parts, session, { reason: SessionClosed_Reason.REASON_IDLE, trace: newTrace() }),

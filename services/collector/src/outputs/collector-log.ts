@@ -20,6 +20,13 @@ export type OpenedTurn = Pick<StoredFact<'turnOpened'>, 'message' | 'sequence' |
 interface TimedAnswer {
   /** When the broker answered. */
   readonly ts?: string;
+  readonly state: { readonly last_seq: number };
+}
+
+/** A time at the broker, and the last sequence that its log had then. */
+export interface Moment {
+  readonly timeMs: number;
+  readonly sequence: number;
 }
 
 export class CollectorLog {
@@ -93,11 +100,11 @@ export class CollectorLog {
   }
 
   /** Facts carry the broker's time, so what is measured against them must, too: this service's own clock may be wrong. */
-  async nowMs(): Promise<number> {
+  async now(): Promise<Moment> {
     const answer: TimedAnswer = await this.broker.jsm.streams.info('TURNS');
-    const nowMs = Date.parse(answer.ts ?? '');
-    if (Number.isNaN(nowMs)) throw collectorErrors.brokerTimeUnknown();
-    return nowMs;
+    const timeMs = Date.parse(answer.ts ?? '');
+    if (Number.isNaN(timeMs)) throw collectorErrors.brokerTimeUnknown();
+    return { timeMs, sequence: answer.state.last_seq };
   }
 }
 
