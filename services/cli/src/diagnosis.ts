@@ -170,7 +170,7 @@ const held: Look = ({ loop }) =>
 function judged({ loop, metrics }: Seen): readonly Finding[] {
   if (loop === undefined) return [];
   const { turnContinued = 0, turnJudged = 0 } = loop.facts;
-  // Nobody's "no" is judged.
+  // The judge passes over turns that may not be learned from.
   const toJudge = turnContinued - metrics.sum('backtalk_gateway_untrainable_total', { reason: 'opted_out' });
   if (toJudge >= turnsEnough && turnJudged === 0) {
     const what = `${String(toJudge)} turns were continued, and none was ever judged`;
