@@ -168,6 +168,13 @@ describe('a lease', () => {
   });
 });
 
+/** A promise, and what resolves it. */
+function held(): [Promise<void>, () => void] {
+  let release: () => void = () => undefined;
+  const promise = new Promise<void>((resolve) => (release = resolve));
+  return [promise, () => release()];
+}
+
 describe('a leader', () => {
   // Longer than a machine that is busy holds a process up: who leads must not lose the lead for that.
   const leadTtlMs = 10_000;
@@ -183,8 +190,8 @@ describe('a leader', () => {
     const clock = new FakeClock();
     const broker = await election.connect('trainer');
     const events: string[] = [];
-    let leave: () => void = () => undefined;
-    const left = new Promise<void>((resolve) => (leave = resolve));
+    const [left, leave] = held();
+    const [answered, answer] = held();
     const made = singleton(broker, 'trainer', 'slow', {
       ttlMs: leadTtlMs,
       everyMs: 100,
@@ -197,11 +204,21 @@ describe('a leader', () => {
       },
     });
     await made.start();
-    const revision = async () => (await leaseBucket(broker).get('singleton.trainer'))?.revision;
-    const first = await revision();
-    // The renewal is on its way when the time is over in which it had to come.
-    await clock.advance(leadTtlMs);
-    await until(async () => (await revision()) !== first);
+    // The answer to its renewal is on its way when the time is over in which it had to come.
+    const { bucket } = made as unknown as { readonly bucket: { update: (...given: unknown[]) => Promise<number> } };
+    const update = bucket.update.bind(bucket);
+    let isAnswered = false;
+    bucket.update = async (...given) => {
+      const revision = await update(...given);
+      await answered;
+      isAnswered = true;
+      return revision;
+    };
+    await clock.advance(0.75 * leadTtlMs + 50);
+    expect(events).toEqual(['gained', 'lost']);
+    answer();
+    await until(() => isAnswered);
+    await clock.advance(0);
     expect([made.leading, ...events]).toEqual([false, 'gained', 'lost']);
     leave();
     await until(() => made.leading);
