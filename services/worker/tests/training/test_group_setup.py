@@ -22,7 +22,7 @@ from backtalk_worker.training.inputs import work
 from backtalk_worker.training.inputs.decode import train_order
 from backtalk_worker.training.inputs.orders import GroupOrder
 from backtalk_worker.training.outputs.base_model import load_base_model
-from backtalk_worker.training.outputs.process_group import ProcessGroup
+from backtalk_worker.training.outputs.process_group import ProcessGroup, leave
 from backtalk_worker.training.outputs.version_files import VersionFiles
 from tiny_policy import silent
 from worker_process import train_request
@@ -38,6 +38,7 @@ try:
 except Exception as error:
     sys.stderr.write(f"{error}\\n")
 assert group.gather("ready") == ["ready", "ready"]
+leave(0)
 """
 
 

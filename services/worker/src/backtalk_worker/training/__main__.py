@@ -12,8 +12,7 @@ from backtalk_worker.training.main import main  # noqa: E402
 
 code = main()
 if "TORCHELASTIC_RUN_ID" in os.environ:
-    # Threads of a group that is lost still wait, and abort where the interpreter takes down what they need.
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
+    from backtalk_worker.training.outputs.process_group import leave
+
+    leave(code)
 sys.exit(code)
