@@ -69,7 +69,7 @@ export interface ChatRequest {
 
 /** Of the Responses API: what is named by ids, while the log was not asked for it. */
 export interface Lacking extends LeftToLog {
-  /** The request's own, to be read again with what lacks. */
+  /** The request's own, to be read again with what is missing. */
   readonly body: Uint8Array;
 }
 

@@ -125,8 +125,8 @@ export class EarlierAnswers {
     this.forget(key);
     this.remembered.set(key, remembered);
     this.characters += characters;
-    for (const [oldest] of this.remembered) {
-      if (this.characters <= charactersMax) break;
+    for (const oldest of this.remembered.keys()) {
+      if (this.characters <= charactersMax && this.recall(oldest) !== undefined) break;
       this.forget(oldest);
     }
     return remembered;

@@ -50,6 +50,7 @@ export class Rebuilding {
   private running: Running | undefined;
   /** In a row, for what may pass: an engine or the worker is away or busy. */
   private putOff = 0;
+
   constructor(
     private readonly tools: TrainerTools,
     private readonly state: PolicyState,

@@ -124,8 +124,8 @@ export class StepTaking {
     const step = await buildStep(this.tools, source, signal);
     if (step.request.samples.length === 0) return this.giveUp(ledger, batch, 'step_failed', 'nothing_left');
     const result = await worker.train(step.request, { signal, trace });
-    // The parent may have been burned in the last moment: nothing is built upon it.
     const letGo = () => store.names.letGo(result, ledger.line);
+    // The parent may have been burned in the last moment: nothing is built upon it.
     if (ledger.line.isTainted(batch.parent)) {
       await letGo();
       return this.giveUp(ledger, batch, 'burned_parent');
