@@ -17,7 +17,9 @@ const files = [
   ['/console/style.css', 'text/css; charset=utf-8', '../page/style.css'],
   ['/console/main.js', javascript, './main.js'],
   ['/console/endpoint.js', javascript, './endpoint.js'],
+  ['/console/items.js', javascript, './items.js'],
   ['/console/lessons.js', javascript, './lessons.js'],
+  ['/console/list.js', javascript, './list.js'],
   ['/console/talk.js', javascript, './talk.js'],
   ['/console/versions.js', javascript, './versions.js'],
 ] as const;

@@ -1,12 +1,16 @@
 // The page: puts its parts together, and looks at the lessons again and again while its tab is visible.
 import { endLesson, KeyWanted, lessons, teach, TooOften, useKey, versions } from './endpoint.js';
+import { itemOfLesson, itemOfVersion } from './items.js';
 import { lessonCards, type LessonCard } from './lessons.js';
+import { KeyedList } from './list.js';
 import { Talk } from './talk.js';
-import { versionCards, type Compared, type VersionCard } from './versions.js';
+import { versionCards, type VersionCard } from './versions.js';
 
-const everyMs = 5_000;
-/** A key with a small limit is left to what its person asks. */
+/** While nothing is refused. A key with a small limit is looked for less often, from then on. */
+let everyMs = 5_000;
 const tooOftenMs = 60_000;
+/** Within it after a sign was composed, Enter was pressed for that sign. */
+const composedMs = 50;
 
 function part<T extends HTMLElement>(id: string, kind: new () => T): T {
   const found = document.getElementById(id);
@@ -42,6 +46,8 @@ const talk = new Talk({
   train: part('train', HTMLInputElement),
   remind: part('remind', HTMLInputElement),
   weights: part('weights', HTMLElement),
+  stop: part('stop', HTMLButtonElement),
+  send: part('send', HTMLButtonElement),
   fail,
   giveBack: (said) => {
     // Before what was typed since.
@@ -49,92 +55,31 @@ const talk = new Talk({
   },
 });
 
-function lessonItem(card: LessonCard): HTMLElement {
-  const item = document.createElement('li');
-  item.className = card.state;
-  const line = document.createElement('div');
-  line.append(worded('strong', card.label));
-  if (card.progress !== undefined) {
-    const bar = document.createElement('progress');
-    bar.value = card.progress;
-    bar.title = `${card.progress.toFixed(2)} of what the model does when it is told so`;
-    line.append(bar);
-  }
-  if (card.mayEnd) {
-    const end = document.createElement('button');
-    end.textContent = 'End it';
-    end.setAttribute('aria-label', `End: ${card.text}`);
-    end.addEventListener('click', () => {
-      act();
-      endLesson(card.id).then(look, fail);
-    });
-    line.append(end);
-  }
-  item.append(worded('p', card.text), line, worded('small', card.details.join(' · ')));
-  if (card.changed.length > 0) item.append(beforeAndAfter('What you corrected, asked again', card.changed, true));
-  return item;
-}
-
-function worded(kind: 'p' | 'dt' | 'dd' | 'small' | 'strong' | 'summary', words: string): HTMLElement {
-  const element = document.createElement(kind);
-  element.textContent = words;
-  element.dir = 'auto';
-  return element;
-}
-
-function versionItem(card: VersionCard): HTMLElement {
-  const item = document.createElement('li');
-  item.className = card.stage;
-  const line = document.createElement('div');
-  const when = document.createElement('time');
-  when.dateTime = card.stagedAt;
-  when.textContent = new Date(card.stagedAt).toLocaleString();
-  line.append(worded('p', card.id), worded('strong', card.label), when);
-  item.append(line);
-  if (card.about !== '') item.append(worded('small', card.about));
-  if (card.changed.length === 0) return item;
-  item.append(beforeAndAfter('Before and after', card.changed, card.stage === 'serving'));
-  return item;
-}
-
-function beforeAndAfter(title: string, pairs: readonly Compared[], isOpen: boolean): HTMLElement {
-  const answers = document.createElement('details');
-  answers.open = isOpen;
-  answers.append(worded('summary', title));
-  for (const { question, before, after } of pairs) {
-    const pair = document.createElement('dl');
-    pair.append(worded('dt', question), worded('dd', `before: ${before}`), worded('dd', `now: ${after}`));
-    answers.append(pair);
-  }
-  return answers;
-}
-
-/** As shown now, by list: what a reader opened or marked stays as it is while nothing is new. */
-const shown = new Map<string, string>();
-
-function show<Card>(list: string, cards: readonly Card[], itemOf: (card: Card) => HTMLElement): void {
-  const now = JSON.stringify(cards);
-  if (now === shown.get(list)) return;
-  shown.set(list, now);
-  part(list, HTMLElement).replaceChildren(...cards.map(itemOf));
-}
+const lessonList = new KeyedList<LessonCard>(part('lessons', HTMLElement), (card) =>
+  itemOfLesson(card, () => {
+    act();
+    endLesson(card.id).then(look, fail);
+  }),
+);
+const versionList = new KeyedList<VersionCard>(part('versions', HTMLElement), itemOfVersion);
 
 /** @returns when to look again */
 async function look(): Promise<number> {
   try {
-    // One after the other: a key may have one request at a time.
-    const known = await lessons();
-    const made = await versions();
-    const cards = versionCards(made);
+    lessonList.show(lessonCards(await lessons()));
+    const cards = versionCards(await versions());
     part('no-versions', HTMLElement).hidden = cards.length > 0;
-    show('lessons', lessonCards(known), lessonItem);
-    show('versions', cards, versionItem);
+    versionList.show(cards);
     key.hidden = true;
     trouble.hidden ||= !isOfAction;
     return everyMs;
   } catch (thrown) {
+    if (thrown instanceof TooOften) {
+      everyMs = Math.min(2 * everyMs, tooOftenMs);
+      return tooOftenMs;
+    }
     if (!isOfAction) say(thrown);
-    return thrown instanceof TooOften ? tooOftenMs : everyMs;
+    return everyMs;
   }
 }
 
@@ -144,40 +89,60 @@ async function watch(): Promise<void> {
   setTimeout(() => void watch(), againMs);
 }
 
-/** A form's words, given to an action; they stay where it fails. */
+/** A form's words, given to an action; they stay where it fails, and what is typed meanwhile stays, too. */
 function onSubmit(
   form: HTMLFormElement,
   field: HTMLInputElement | HTMLTextAreaElement,
   take: (said: string) => unknown,
 ) {
+  let isPending = false;
   form.addEventListener('submit', (event) => {
     event.preventDefault();
-    const said = field.value.trim();
-    if (said === '') return;
+    const given = field.value;
+    const said = given.trim();
+    if (said === '' || isPending) return;
     act();
-    Promise.resolve(take(said)).then((taken) => {
-      if (taken !== false) field.value = '';
-    }, fail);
+    isPending = true;
+    Promise.resolve(take(said))
+      .then((taken) => {
+        if (taken !== false && field.value === given) field.value = '';
+      }, fail)
+      .finally(() => {
+        isPending = false;
+      });
   });
 }
 
 onSubmit(part('ask', HTMLFormElement), words, (said) => {
   const taken = talk.say(said);
+  if (!taken) say(new TypeError('An answer is still coming: wait for its end, or stop it.'));
   words.focus();
   return taken;
 });
+let submission = { said: '', id: '' };
 onSubmit(part('teach', HTMLFormElement), part('wish', HTMLInputElement), async (said) => {
-  await teach(said);
-  await look();
+  // Sent again after an error that hides whether it arrived, it is the same.
+  if (submission.said !== said) submission = { said, id: String(Date.now()) };
+  await teach(said, submission.id);
+  submission = { said: '', id: '' };
+  void look();
 });
 onSubmit(key, part('key-text', HTMLInputElement), (said) => {
   useKey(said);
   return look();
 });
+/** Safari ends the composition of a sign before it tells of the Enter that ended it. */
+let composedAt = -Infinity;
+words.addEventListener('compositionend', ({ timeStamp }) => {
+  composedAt = timeStamp;
+});
 words.addEventListener('keydown', (event) => {
   if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+  if (event.timeStamp - composedAt < composedMs) return;
   event.preventDefault();
   words.form?.requestSubmit();
 });
-part('anew', HTMLButtonElement).addEventListener('click', () => talk.anew());
+part('anew', HTMLButtonElement).addEventListener('click', () => {
+  talk.anew();
+});
 void watch();

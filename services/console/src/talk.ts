@@ -1,11 +1,15 @@
 // The conversation on the page. In: what the person says. Out: what stands under "Talk", and which weights answered.
-import { answer, feedback, modelName, type Answer, type Message, type Wishes } from './endpoint.js';
+import { answer, feedback, type Answer, type Message, type Wishes } from './endpoint.js';
 
 export interface TalkParts {
   readonly list: HTMLElement;
   readonly train: HTMLInputElement;
   readonly remind: HTMLInputElement;
   readonly weights: HTMLElement;
+  /** To be pressed while an answer is coming. */
+  readonly stop: HTMLButtonElement;
+  /** To be pressed while none is. */
+  readonly send: HTMLButtonElement;
   /** Shows what went wrong. */
   readonly fail: (thrown: unknown) => void;
   /** Of a question that got no answer. */
@@ -13,57 +17,86 @@ export interface TalkParts {
 }
 
 export class Talk {
-  private messages: Message[] = [];
-  private answering = false;
+  private messages: readonly Message[] = [];
+  /** Counts them: an answer of an earlier one is shown no more. */
+  private conversation = 1;
   /** In this conversation it was said that nothing is to be learned: that holds until the opposite is said. */
   private wasOff = false;
+  private coming: AbortController | undefined;
+  /** Before the box was touched, what the endpoint is set to holds. */
+  private remindSaid = false;
 
-  constructor(private readonly parts: TalkParts) {}
+  constructor(private readonly parts: TalkParts) {
+    parts.stop.addEventListener('click', () => {
+      this.stop();
+    });
+    parts.remind.addEventListener('change', () => {
+      this.remindSaid = true;
+    });
+  }
 
   anew(): void {
-    if (this.answering) return;
     this.messages = [];
+    this.conversation += 1;
     this.wasOff = false;
     this.parts.list.replaceChildren();
+    this.stop();
+  }
+
+  /** What was said of an answer that is still coming stays. */
+  stop(): void {
+    this.coming?.abort();
   }
 
   /** @returns false while an answer is still coming: the words are not taken then */
   say(words: string): boolean {
-    if (this.answering) return false;
-    this.answering = true;
-    this.hear(words)
+    if (this.coming !== undefined) return false;
+    const coming = new AbortController();
+    this.nowComing(coming);
+    this.hear(words, coming.signal)
       .catch(this.parts.fail)
       .finally(() => {
-        this.answering = false;
+        this.nowComing(undefined);
       });
     return true;
   }
 
-  private async hear(words: string): Promise<void> {
-    const { list, remind } = this.parts;
-    const wishes = { ...this.consent(), remind: remind.checked };
+  get isAnswering(): boolean {
+    return this.coming !== undefined;
+  }
+
+  private nowComing(coming: AbortController | undefined): void {
+    const { stop, send } = this.parts;
+    this.coming = coming;
+    stop.hidden = coming === undefined;
+    send.hidden = coming !== undefined;
+  }
+
+  private async hear(words: string, signal: AbortSignal): Promise<void> {
+    const { list, giveBack } = this.parts;
+    const wishes = { ...this.consent(), ...this.reminders() };
     const asked = entry('user', words);
     const { item, text } = entry('assistant', '');
     // What is still being written is read out once it is whole.
     item.setAttribute('aria-busy', 'true');
     list.append(asked.item, item);
+    const { conversation } = this;
     const said: Message[] = [...this.messages, { role: 'user', content: words }];
+    const hear = (more: string) => {
+      text.textContent += more;
+    };
     try {
-      const given = await answer(await modelName(), said, wishes, (more) => {
-        text.textContent += more;
-      });
+      const given = await answer(said, wishes, hear, signal);
+      if (this.conversation !== conversation) return;
       item.removeAttribute('aria-busy');
       this.messages = [...said, { role: 'assistant', content: text.textContent }];
       this.note(item, given);
     } catch (thrown) {
-      for (const one of [asked, { item }]) one.item.remove();
-      this.parts.giveBack(words);
-      throw thrown;
+      if (this.conversation !== conversation) return;
+      for (const one of [asked.item, item]) one.remove();
+      giveBack(words);
+      if (!signal.aborted) throw thrown;
     }
-  }
-
-  get isAnswering(): boolean {
-    return this.answering;
   }
 
   /** A box that was never unticked says nothing: what the key allows holds. */
@@ -73,29 +106,56 @@ export class Talk {
     return this.wasOff ? { train: checked ? 'on' : 'off' } : {};
   }
 
-  private note(item: HTMLElement, { turn, weights, shown }: Answer): void {
+  private reminders(): Pick<Wishes, 'remind'> {
+    return this.remindSaid ? { remind: this.parts.remind.checked ? 'on' : 'off' } : {};
+  }
+
+  private note(item: HTMLElement, given: Answer): void {
     const about = document.createElement('small');
-    const reminded = shown === 0 ? '' : `, reminded of ${shown} lesson${shown === 1 ? '' : 's'}`;
-    about.textContent = `${weights} answered${reminded}. Just answer back, or:`;
+    about.textContent = aboutAnswer(given);
+    item.append(about);
+    if (given.fullShare === '') item.append(this.thumbsOf(given));
+    this.parts.weights.textContent = `${given.weights} gave the last answer`;
+  }
+
+  private thumbsOf({ turn }: Answer): HTMLElement {
     const thumbs = document.createElement('div');
     thumbs.role = 'status';
-    for (const [score, label] of [
-      [1, 'Good'],
-      [-1, 'Not good'],
-    ] as const) {
+    // Where the focus goes once its button is gone.
+    thumbs.tabIndex = -1;
+    const buttons = (
+      [
+        [1, 'Good'],
+        [-1, 'Not good'],
+      ] as const
+    ).map(([score, label]) => {
       const button = document.createElement('button');
       button.textContent = label;
       button.addEventListener('click', () => {
-        feedback(turn, score, this.consent()).then(
-          () => thumbs.replaceChildren(`Noted: ${label.toLowerCase()}.`),
-          this.parts.fail,
-        );
+        for (const one of buttons) one.disabled = true;
+        feedback(turn, score, this.consent())
+          .then(() => {
+            thumbs.replaceChildren(`Noted: ${label.toLowerCase()}.`);
+            thumbs.focus();
+          })
+          .catch((thrown: unknown) => {
+            for (const one of buttons) one.disabled = false;
+            this.parts.fail(thrown);
+          });
       });
-      thumbs.append(button);
-    }
-    item.append(about, thumbs);
-    this.parts.weights.textContent = `${weights} gave the last answer`;
+      return button;
+    });
+    thumbs.append(...buttons);
+    return thumbs;
   }
+}
+
+function aboutAnswer({ weights, shown, stopped, fullShare, trains }: Answer): string {
+  const reminded = shown === 0 ? '' : `, reminded of ${String(shown)} lesson${shown === 1 ? '' : 's'}`;
+  const told = `${weights} answered${reminded}${stopped ? ' until you stopped it' : ''}.`;
+  if (fullShare !== '')
+    return `${told} This answer is not recorded, and nothing is learned from it: the day's share of the log of this ${fullShare} is full.`;
+  return trains ? `${told} Just answer back, or:` : `${told} Nothing is learned from it. Is it any good?`;
 }
 
 function entry(role: Message['role'], words: string): { readonly item: HTMLElement; readonly text: HTMLElement } {

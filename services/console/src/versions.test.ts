@@ -38,8 +38,17 @@ describe('cards of versions', () => {
     expect(cards[3]?.about).toContain('the version before');
   });
 
-  it('the base has no card, whatever its policy is called', () => {
-    expect(versionCards([version, { ...version, id: 'ada-v0' }]).map(({ id }) => id)).toEqual(['backtalk-v2']);
+  it('the base has a card where it answers again, whatever its policy is called, and none before the first step', () => {
+    const base = { ...version, id: 'ada-v0' };
+    const idsOf = (...versions: Version[]) => versionCards(versions).map(({ id }) => id);
+    expect(idsOf(version, base)).toEqual(['backtalk-v2']);
+    expect(idsOf({ ...base, serving: true })).toEqual([]);
+    expect(versionCards([version, { ...base, serving: true }])[1]).toMatchObject({
+      id: 'ada-v0',
+      label: 'answers now',
+      about: 'the model as it came',
+      changed: [],
+    });
   });
 
   it('a card of a version that was asked nothing says nothing', () => {

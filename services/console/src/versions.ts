@@ -22,6 +22,8 @@ export interface VersionCard {
   readonly stage: string;
   readonly label: string;
   readonly stagedAt: string;
+  /** The version that answered before it. */
+  readonly previous: string;
   readonly about: string;
   readonly changed: readonly Compared[];
 }
@@ -34,24 +36,31 @@ const labels: Readonly<Record<string, string>> = {
   retired: 'out of the engines',
 };
 
-/** The base is no step, and has no card. */
+/** The base is no step: it has a card where it answers again after steps were taken. */
 export function versionCards(versions: readonly Version[]): VersionCard[] {
-  const steps = versions.filter(({ id }) => !id.endsWith('-v0'));
-  return steps.map(({ id, stage, serving, why, previous, staged_at: stagedAt, compared }) => {
-    const changed = compared.filter(({ before, after }) => before !== after);
+  const steps = versions.filter(({ id }) => !isBase(id));
+  const named = versions.filter(({ id, serving }) => !isBase(id) || (serving && steps.length > 0));
+  return named.map((version) => {
+    const { id, stage, serving, compared } = version;
+    const changed = isBase(id) ? [] : compared.filter(({ before, after }) => before !== after);
+    const previous = version.previous ?? 'the version before';
     return {
       id,
       stage: serving ? 'serving' : stage,
       label: serving ? 'answers now' : (labels[stage] ?? stage),
-      stagedAt,
-      about: stage === 'burned' && why !== null ? why : aboutOf(compared.length, changed.length, previous),
+      stagedAt: version.staged_at,
+      previous,
+      about: aboutOf(version, changed.length, previous),
       changed,
     };
   });
 }
 
-function aboutOf(asked: number, changed: number, previous: string | null): string {
-  if (asked === 0) return '';
-  const before = previous ?? 'the version before';
-  return `${String(changed)} of ${String(asked)} answers to the same questions are others than those of ${before}`;
+const isBase = (id: string) => id.endsWith('-v0');
+
+function aboutOf({ id, stage, why, compared }: Version, changed: number, previous: string): string {
+  if (isBase(id)) return 'the model as it came';
+  if (stage === 'burned' && why !== null) return why;
+  if (compared.length === 0) return '';
+  return `${String(changed)} of ${String(compared.length)} answers to the same questions are others than those of ${previous}`;
 }

@@ -237,6 +237,7 @@ describe('sessions', () => {
       .create({ model: 'backtalk', messages: hello }, { headers: { 'X-Session-Id': session } })
       .withResponse();
     expect(response.headers.get('x-backtalk-session')).toBe(session);
+    expect(response.headers.get('x-backtalk-train')).toBe('on');
   });
 
   it('a session inherits a no along the conversation', async () => {
@@ -246,15 +247,16 @@ describe('sessions', () => {
     );
     expect((await completed(first.id)).untrainableReasons).toEqual(['opted_out']);
     const answer = first.choices[0]?.message.content ?? '';
-    const second = await client.chat.completions.create({
-      model: 'backtalk',
-      messages: [
-        { role: 'user', content: 'A secret' },
-        { role: 'assistant', content: answer },
-        { role: 'user', content: 'More' },
-      ],
-    });
+    const messages = [
+      { role: 'user' as const, content: 'A secret' },
+      { role: 'assistant' as const, content: answer },
+      { role: 'user' as const, content: 'More' },
+    ];
+    const { data: second, response } = await client.chat.completions
+      .create({ model: 'backtalk', messages })
+      .withResponse();
     expect((await opened(second.id)).consent).toEqual({ train: false, source: 'session' });
+    expect(response.headers.get('x-backtalk-train')).toBe('off');
     const facts = await Promise.all([first.id, second.id].map((turn) => around.reader.last('turnOpened', { turn })));
     expect(facts.map((fact) => fact?.headers.train)).toEqual(['no', 'no']);
   });

@@ -72,6 +72,7 @@ async function answer(
     'X-Backtalk-Turn': turn.id,
     'X-Backtalk-Session': turn.session,
     'X-Backtalk-Weights': turn.version,
+    'X-Backtalk-Train': turn.consent.train ? 'on' : 'off',
   };
   const parent = traceOf(request, traces.samples(), turn.id.slice('turn_'.length));
   const attributes = { 'backtalk.turn': turn.id, 'backtalk.version': turn.version };

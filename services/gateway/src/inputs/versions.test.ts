@@ -96,6 +96,11 @@ describe('/v1/versions', () => {
     expect((await ask('/backtalk-v9')).body).toMatchObject({ serving: false });
   });
 
+  it('a list holds the version that answers, however many newer ones there are', async () => {
+    for (const number of [11, 12]) await stage('backtalk', { version: `backtalk-v${number}`, stage: STAGE_BURNED });
+    expect(await names('?policy=backtalk&limit=1')).toEqual(['backtalk-v12', 'backtalk-v10']);
+  });
+
   it('shows a key the policies that it opens; another’s version is as unknown as one that never was', async () => {
     await stage('second', { version: 'second-v1', stage: STAGE_CANDIDATE });
     expect(await names('', 'sk-second')).toEqual(['second-v1']);

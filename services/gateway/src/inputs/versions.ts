@@ -28,7 +28,9 @@ export const listVersions = answered(async (parts, request, policies) => {
   const wanted = typeof policy === 'string' ? [policy] : policies;
   const limit = limitIn(request);
   const rows = await Promise.all(wanted.map((one) => parts.turns.versions.of(one)));
-  return { object: 'list', data: rows.flatMap((some) => some.slice(0, limit).map((row) => shown(parts, row))) };
+  const answers = rows.map((some) => some.map((row) => shown(parts, row)));
+  // Whichever answers is among them, however many newer ones were taken back.
+  return { object: 'list', data: answers.flatMap((some) => some.filter(({ serving }, at) => serving || at < limit)) };
 });
 
 export const showVersion = answered(async (parts, request, policies) => {
