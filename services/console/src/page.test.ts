@@ -250,19 +250,26 @@ describe('lessons and versions on the page', () => {
   it('what is new replaces its own item alone: focus and opened parts of all others stay', async () => {
     const other = { ...lesson, id: 'lesson_2', text: 'Rhyme.' };
     page.reply('GET /v1/lessons', () => Response.json({ data: [lesson, other] }));
-    page.reply('GET /v1/versions?limit=8', () => Response.json({ data: [version] }));
+    page.reply('GET /v1/versions?limit=8', () => Response.json({ data: [{ ...version, serving: false }] }));
     await vi.advanceTimersByTimeAsync(5_000);
     const [, button] = [...page.part('lessons').querySelectorAll('button')];
     const details = page.part('versions').querySelector('details');
     if (details === null || button === undefined) throw new TypeError('The page lacks what was told.');
-    details.open = false;
+    details.open = true;
     button.focus();
     page.reply('GET /v1/lessons', () => Response.json({ data: [{ ...lesson, steps: 4 }, other] }));
-    page.reply('GET /v1/versions?limit=8', () => Response.json({ data: [{ ...version, why: 'gate passed' }] }));
+    page.reply('GET /v1/versions?limit=8', () =>
+      Response.json({ data: [{ ...version, serving: false, stage: 'retired' }] }),
+    );
     await vi.advanceTimersByTimeAsync(5_000);
     expect(text('lessons')).toContain('4 steps');
     expect(document.activeElement).toBe(button);
-    expect(page.part('versions').querySelector('details')?.open).toBe(false);
+    expect(text('versions')).toContain('out of the engines');
+    expect(page.part('versions').querySelector('details')?.open).toBe(true);
+    page.reply('GET /v1/lessons', () => Response.json({ data: [other] }));
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(text('lessons')).not.toContain('Be brief.');
+    expect(document.activeElement).toBe(button);
   });
 
   it('an item with the focus that becomes another has it afterwards', async () => {
@@ -271,7 +278,7 @@ describe('lessons and versions on the page', () => {
     page.part('lessons').querySelector('button')?.focus();
     page.reply('GET /v1/lessons', () => Response.json({ data: [{ ...lesson, state: 'learned' }] }));
     await vi.advanceTimersByTimeAsync(5_000);
-    expect(document.activeElement?.textContent).toContain('learned');
+    expect(document.activeElement).toBe(page.part('lessons').firstElementChild);
   });
 
   it('two answers side by side are each under the name of the version that gave them', async () => {
