@@ -1,7 +1,7 @@
 // How every command starts and ends. In: words of the command line and the environment. Out: one line and an exit status for
 // what fails, 0 for what succeeds. It finds the installation that a command is about; what a command does is in its own file.
 import { Command, InvalidArgumentError } from 'commander';
-import { asBacktalkError, readConfig } from '@backtalk/kit';
+import { asBacktalkError, isPolicyName, readConfig } from '@backtalk/kit';
 import { cliSettings } from './config.js';
 import { findConnection, type Connection, type NamedInstallation } from './connection.js';
 import { exitStatusOf, pathRefusal } from './errors.js';
@@ -117,7 +117,7 @@ export function words(text: string): string {
 /** An option's value as names with commas between. */
 export function names(text: string): readonly string[] {
   const list = text.split(',').map((name) => name.trim());
-  if (!list.every((name) => /^[A-Za-z0-9_-]{1,64}$/.test(name)))
+  if (!list.every(isPolicyName))
     throw new InvalidArgumentError('Names of policies are needed, with commas between.');
   return list;
 }

@@ -20,10 +20,7 @@ const addresses = {
 };
 
 const serving = {
-  policies: setting.list('BACKTALK_POLICIES', {
-    description: 'Model aliases that are served, with commas between.',
-    default: 'backtalk',
-  }),
+  policies: baseSettings.policies,
   temperature: setting.number('BACKTALK_TEMPERATURE', {
     description: 'Sampling temperature of requests that name none.',
     default: 0.8,

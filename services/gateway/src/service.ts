@@ -141,7 +141,7 @@ async function startTurns(context: Context, events: GatewayEvents, valkey: Valke
     onSpooled: () => drain.kick(),
   });
   const ignore = broker.onStatus((status) => {
-    if (status === 'up') drain.kick();
+    if (status === 'up') drain.wake();
   });
   lifecycle.add('broker status', () => ignore());
   drain.kick();

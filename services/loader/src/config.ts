@@ -11,10 +11,7 @@ export const loaderSettings = {
   healthAddress,
   logLevel,
   instance,
-  policies: setting.list('BACKTALK_POLICIES', {
-    description: 'The policies whose versions this engine holds, by name, with commas between: all of one base model.',
-    default: ['backtalk'],
-  }),
+  policies: baseSettings.policies,
   baseModel: setting.string('BACKTALK_BASE_MODEL', {
     description: "The policy's base model, by the name that engines serve it under; another is refused. Empty: any.",
     default: '',

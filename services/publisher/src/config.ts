@@ -12,10 +12,7 @@ export const publisherSettings = {
   logLevel,
   instance,
   ackWaitMs,
-  policies: setting.list('BACKTALK_POLICIES', {
-    description: 'The policies whose versions are staged, by name, with commas between.',
-    default: ['backtalk'],
-  }),
+  policies: baseSettings.policies,
   ...installationSettings,
   engineHosts: baseSettings.engineHosts,
   publisherToGateway: baseSettings.publisherToGateway,

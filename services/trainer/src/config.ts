@@ -37,10 +37,7 @@ const shape = {
   logLevel: baseSettings.logLevel,
   ackWaitMs: baseSettings.ackWaitMs,
   instance: baseSettings.instance,
-  policies: setting.list('BACKTALK_POLICIES', {
-    description: 'Policies that are trained, by name.',
-    default: 'backtalk',
-  }),
+  policies: baseSettings.policies,
   ...installationSettings,
   engineHosts: baseSettings.engineHosts,
   trainerToTraining: baseSettings.trainerToTraining,

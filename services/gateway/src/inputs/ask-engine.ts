@@ -184,7 +184,7 @@ export async function noteDeath(
   replica: Replica,
 ): Promise<boolean> {
   const health = await serving.fleet.client(replica).health({ deadlineMs: healthMs });
-  if (health === 'up') return false;
+  if (health === 'up' || health === 'refusing') return false;
   events.engineDied(turn.id);
   if (serving.deadly.died(promptOf(request), replica.url, clock.now())) events.promptGivenUp(turn.id);
   return true;

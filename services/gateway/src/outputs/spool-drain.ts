@@ -30,11 +30,15 @@ export class SpoolDrain {
 
   constructor(private readonly options: SpoolDrainOptions) {}
 
-  /** There is something to drain, or the broker may be back. */
-  kick(): void {
-    if (this.stopped) return;
+  /** The broker may be back. */
+  wake(): void {
     this.pausing.abort();
-    if (this.running !== undefined || this.options.spool.isEmpty) return;
+    this.kick();
+  }
+
+  /** There is something to drain. Where it was tried in vain a moment ago, more to drain is no reason to try before the pause is over. */
+  kick(): void {
+    if (this.stopped || this.running !== undefined || this.options.spool.isEmpty) return;
     this.running = this.drain().finally(() => {
       this.running = undefined;
       // A fact may have come after the last look, and nothing else would take it.

@@ -109,8 +109,11 @@ export interface EngineModel {
   readonly maxContext: number | undefined;
 }
 
-/** `up`: answers; `dead`: the server says that its engine is gone; `unreachable`: nothing listens (loading, or gone). */
-export type EngineHealth = 'up' | 'dead' | 'unreachable';
+/**
+ * `up`: answers; `refusing`: answers, but not to this key; `dead`: the server says that its engine is gone; `unreachable`: nothing listens
+ * (loading, or gone).
+ */
+export type EngineHealth = 'up' | 'refusing' | 'dead' | 'unreachable';
 
 export const capabilityNames = [
   'token_ids',

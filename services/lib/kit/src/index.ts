@@ -98,7 +98,14 @@ export {
   tenantHash,
   userHash,
 } from './identity/ids.js';
-export { baseVersion, isBaseVersion, versionName, versionNumber, versionParts } from './identity/weights-version.js';
+export {
+  baseVersion,
+  isBaseVersion,
+  isPolicyName,
+  versionName,
+  versionNumber,
+  versionParts,
+} from './identity/weights-version.js';
 export { baseFiles, baseFilesIn, type BaseFiles } from './installation/base-files.js';
 export { cappedBytes, folderBytes, modelsFolder } from './installation/data-folder.js';
 export { isJsonObject, type JsonObject } from './json/json-object.js';

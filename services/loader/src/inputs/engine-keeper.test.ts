@@ -42,7 +42,12 @@ afterEach(async () => {
 });
 
 /** All that keeps an engine, over a blob store of the test's choice. */
-function partsOver(blobs: BlobStore, more: Readonly<Record<string, string>> = {}, clock: Clock = systemClock) {
+function partsOver(
+  blobs: BlobStore,
+  more: Readonly<Record<string, string>> = {},
+  clock: Clock = systemClock,
+  dialect: 'openai' | 'vllm' = 'vllm',
+) {
   const config = readConfig(loaderSettings, {
     BACKTALK_HEALTH_ADDRESS: '127.0.0.1:0',
     BACKTALK_ENGINE_URL: fakeEngine.url,
@@ -50,7 +55,7 @@ function partsOver(blobs: BlobStore, more: Readonly<Record<string, string>> = {}
     ...more,
   });
   const events = createEvents(silentLogger, new Metrics('loader'));
-  const engine = createEngineClient({ dialect: 'vllm', url: fakeEngine.url, apiKey: '' });
+  const engine = createEngineClient({ dialect, url: fakeEngine.url, apiKey: '' });
   const files = new WeightsFiles(blobs, directory.join('adapters'), undefined);
   const options = { clock, events, deadlineMs: 10_000 };
   const adapters = new LoadedAdapters(engine, files, options, () => undefined);
@@ -72,6 +77,16 @@ function partsOver(blobs: BlobStore, more: Readonly<Record<string, string>> = {}
 }
 
 describe('EngineKeeper', () => {
+  it.each(['vllm', 'openai'] as const)('says of an engine (%s) that it refuses the key, until it takes it', async (dialect) => {
+    await fakeEngine.stop();
+    fakeEngine = await startFakeEngine({ apiKey: 'sk-another' });
+    const { keeper, state } = partsOver(folderBlobStore(directory.join('blobs')), {}, systemClock, dialect);
+    keeper.start();
+    await until(() => (/refuses the key/.test(state.current.reason) ? true : undefined), { what: 'the reason' });
+    expect(state.current.ready).toBe(false);
+    await keeper.stop();
+  });
+
   it('ends the service through `fail` when weights meet an error that no waiting mends', async () => {
     const gone = () => new BacktalkError({ code: 'stream_missing', retry: 'stop', message: 'The store is gone.' });
     const blobs = Object.assign(folderBlobStore(directory.join('blobs')), { get: () => Promise.reject(gone()) });

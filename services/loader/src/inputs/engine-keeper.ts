@@ -1,7 +1,7 @@
 // Keeps one engine as it should be: alive, probed, warm, holding the load set. In: a timer, and the load set at each change.
 // Out: the engine's state. It notices a restart because the engine no longer lists anything of what it held; the engine is
 // then not ready until everything is loaded again. What an engine has evicted is loaded again as well. One round at a time.
-import type { Capabilities, EngineClient } from '@backtalk/dialects';
+import { engineErrors, type Capabilities, type EngineClient } from '@backtalk/dialects';
 import { asBacktalkError, baseVersion, versionParts, type Clock } from '@backtalk/kit';
 import type { LoadedVersion } from '@backtalk/proto/weights';
 import type { LoaderConfig } from '../config.js';
@@ -94,6 +94,7 @@ export class EngineKeeper {
         if (!signal.aborted) {
           const error = asBacktalkError(thrown);
           this.parts.events.checkFailed(error);
+          if (!this.parts.state.current.ready) this.parts.state.change({ reason: error.message });
           if (error.retry === 'stop') this.parts.fail(error);
         }
       }
@@ -168,7 +169,8 @@ export class EngineKeeper {
     if (state.current.ready) events.engineLost(health);
     this.capabilities = undefined;
     this.misfit = undefined;
-    state.change({ ready: false, reason: `the engine is ${health}` });
+    const reason = health === 'refusing' ? engineErrors.unauthorized({}).message : `the engine is ${health}`;
+    state.change({ ready: false, reason });
     return false;
   }
 

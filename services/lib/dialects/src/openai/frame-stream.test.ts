@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { asBacktalkError } from '@backtalk/kit';
+import type { Dispatcher } from 'undici';
 import { engineErrors } from '../errors.js';
 import { EngineCall } from '../transport/engine-call.js';
 import { FrameStream } from './frame-stream.js';
@@ -114,4 +115,25 @@ it('an engine that says more than is read is held back until it is, and again wh
   void given();
   turns.at(-1)?.();
   await expect.poll(() => resume.mock.calls.length).toBe(2);
+});
+
+it('an engine that is held back is not silent: that begins again where it may go on', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const calls = { abort: vi.fn(), pause: vi.fn(), resume: vi.fn() };
+  const controller = calls as unknown as Dispatcher.DispatchController;
+  call = new EngineCall({ deadlineMs: 60_000, idleMs: 1_000 }, stream);
+  stream.call = call;
+  call.onRequestStart(controller);
+  call.onResponseStart(controller, 200, {});
+  call.onResponseData(controller, word('x'.repeat(70 * 1024)));
+  call.onResponseData(controller, word('more'));
+  vi.advanceTimersByTime(30_000);
+  expect([calls.pause.mock.calls.length > 0, calls.abort.mock.calls.length]).toEqual([true, 0]);
+  const first = stream.next();
+  turns[0]?.();
+  await first;
+  expect(calls.resume).toHaveBeenCalledOnce();
+  vi.advanceTimersByTime(1_000);
+  expect(calls.abort).toHaveBeenCalledOnce();
+  vi.useRealTimers();
 });

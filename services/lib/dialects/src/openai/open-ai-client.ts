@@ -90,7 +90,8 @@ export class OpenAiClient implements EngineClient {
   async health(options: CallOptions): Promise<EngineHealth> {
     try {
       const { status } = await this.connections.request('GET', this.healthPath, undefined, options);
-      return status === 200 ? 'up' : 'dead';
+      if (status === 401 || status === 403) return 'refusing';
+      return status === 200 || status === 429 ? 'up' : 'dead';
     } catch {
       // Whatever kept the call from an answer, the engine is not there for other callers either.
       return 'unreachable';

@@ -34,6 +34,11 @@ export function refusalOf(reply: Reply, context: CallContext): BacktalkError {
     case 405:
     case 501:
       return engineErrors.unsupported({ what: context.path, dialect: context.dialect });
+    // Of a host or a proxy that waited too long for what stands behind it, or that does something else first: it passes.
+    case 408:
+    case 409:
+    case 425:
+      return engineErrors.failed({ engineStatus: reply.status });
     // Admission limits answer 503 or 429, mostly without Retry-After.
     case 429:
     case 503: {

@@ -70,7 +70,10 @@ async function listen(state: FakeState, port: number): Promise<Server> {
 }
 
 async function answer(state: FakeState, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const refused = state.apiKey !== undefined && request.headers.authorization !== `Bearer ${state.apiKey}`;
+  const { apiKey } = state;
+  // vLLM's health is open to everybody.
+  const isOpen = apiKey === undefined || request.url === '/health';
+  const refused = !isOpen && request.headers.authorization !== `Bearer ${apiKey}`;
   const whole = refused
     ? refusal(401, 'Unauthorized', 'AuthenticationError')
     : await routeFake(state, request, response);

@@ -26,7 +26,6 @@ export class EngineCall implements Dispatcher.DispatchHandler {
   private controller: Dispatcher.DispatchController | undefined;
   private settled = false;
   private answering = false;
-  private flowing = false;
   private readonly deadline: NodeJS.Timeout;
   private gap: NodeJS.Timeout | undefined;
   private readonly onAbort = () => this.fail(engineErrors.aborted({}));
@@ -49,12 +48,16 @@ export class EngineCall implements Dispatcher.DispatchHandler {
     this.sink.fail(error);
   }
 
+  /** What is not read meanwhile is no silence of the engine. */
   pause(): void {
+    clearTimeout(this.gap);
     this.controller?.pause();
   }
 
   resume(): void {
-    if (!this.settled) this.controller?.resume();
+    if (this.settled) return;
+    this.limitSilence();
+    this.controller?.resume();
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -70,12 +73,7 @@ export class EngineCall implements Dispatcher.DispatchHandler {
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.settled) return;
-    if (this.flowing) this.gap?.refresh();
-    else {
-      this.flowing = true;
-      clearTimeout(this.gap);
-      if (this.limits.idleMs !== undefined) this.limitGap('silence', this.limits.idleMs);
-    }
+    this.limitSilence();
     this.sink.data(chunk);
   }
 
@@ -104,7 +102,14 @@ export class EngineCall implements Dispatcher.DispatchHandler {
       : engineErrors.connectionLost({ why }, cause);
   }
 
+  private limitSilence(): void {
+    const { idleMs } = this.limits;
+    if (idleMs === undefined) clearTimeout(this.gap);
+    else this.limitGap('silence', idleMs);
+  }
+
   private limitGap(what: string, ms: number): void {
+    clearTimeout(this.gap);
     this.gap = setTimeout(() => this.fail(engineErrors.timeout({ what, ms })), ms);
   }
 

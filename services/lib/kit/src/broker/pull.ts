@@ -43,7 +43,7 @@ const retryMostMs = 2_000;
 
 export class Pull {
   private readonly clock: Clock;
-  private readonly inbox: string;
+  private inbox = '';
   private readonly stopping = new AbortController();
   private subscription: Subscription | undefined;
   private offStatus: () => void = () => undefined;
@@ -55,19 +55,11 @@ export class Pull {
 
   constructor(private readonly options: PullOptions) {
     this.clock = options.clock ?? systemClock;
-    this.inbox = createInbox(inboxPrefixOf(options.broker.user));
   }
 
   /** Resolves when the first request for messages is on its way. */
   async start(): Promise<void> {
-    const { broker } = this.options;
-    this.subscription = broker.nc.subscribe(this.inbox, {
-      callback: (error, message) => {
-        if (error === null) this.take(message);
-        else broker.logger.error('pull_subscription_lost', { stream: this.options.stream, error });
-      },
-    });
-    this.offStatus = broker.onStatus((status) => {
+    this.offStatus = this.options.broker.onStatus((status) => {
       if (status === 'up') this.again();
     });
     await this.ensure();
@@ -103,8 +95,23 @@ export class Pull {
     } finally {
       this.ensuring = false;
     }
+    this.listen();
     this.requested = 0;
     this.request();
+  }
+
+  /** At another inbox each time: the broker drops requests that nobody listens for any more, so that none is filled beside the next. */
+  private listen(): void {
+    const { broker, stream } = this.options;
+    this.subscription?.unsubscribe();
+    if (this.stopping.signal.aborted || broker.nc.isClosed()) return;
+    this.inbox = createInbox(inboxPrefixOf(broker.user));
+    this.subscription = broker.nc.subscribe(this.inbox, {
+      callback: (error, message) => {
+        if (error === null) this.take(message);
+        else broker.logger.error('pull_subscription_lost', { stream, error });
+      },
+    });
   }
 
   private async ensureUntilDone(): Promise<string | undefined> {

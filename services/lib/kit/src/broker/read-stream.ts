@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { AckPolicy, DeliverPolicy, nanos, type ConsumerConfig, type Msg } from 'nats';
 import type { BacktalkError } from '../errors/backtalk-error.js';
-import { systemClock } from '../time/clock.js';
+import { systemClock, untilAborted } from '../time/clock.js';
 import type { Broker } from './connect.js';
 import type { StoredMessage } from './last-of-subject.js';
 import { createConsumer, type MessagePlace, placeOf, Pull } from './pull.js';
@@ -132,10 +132,11 @@ class StreamReader {
   }
 
   async *messages(): AsyncIterable<StoredMessage> {
+    const { signal } = this.reading;
     try {
-      await this.pull.start();
+      await untilAborted(this.pull.start(), signal);
       for (;;) {
-        this.reading.signal?.throwIfAborted();
+        signal?.throwIfAborted();
         const message = this.arrived.shift();
         if (message !== undefined) {
           this.pull.done();

@@ -54,6 +54,10 @@ export const baseSettings = {
       .slice(0, 63),
     shownDefault: 'host name',
   }),
+  policies: setting.policies('BACKTALK_POLICIES', {
+    description: 'Policies by name, with commas between: each is the alias of a model that is served and trained.',
+    default: 'backtalk',
+  }),
   engineHosts: setting.list('BACKTALK_ENGINE_HOSTS', {
     description:
       'Hosts where engines may be that loaders lease: names (and what they resolve to), addresses, *.domain, or * for any. Prompts and the engines’ key go nowhere else.',
@@ -66,7 +70,7 @@ export const baseSettings = {
       "How votes are cast: scored (small models: likelihood under examples), free (in words; the trainer asks about wishes too), rules (tools' fields, feedback).",
     default: 'scored',
   }),
-  judgeUrls: setting.list('BACKTALK_JUDGE_URL', {
+  judgeUrls: setting.urlList('BACKTALK_JUDGE_URL', {
     description:
       'Base URLs of judge engines without /v1, with commas between, whose names are looked up again and again; empty = engines found by their leases.',
     default: [],

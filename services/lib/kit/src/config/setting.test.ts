@@ -51,6 +51,23 @@ describe('setting', () => {
       expect(complaintOf(() => setting.name('X', about).read(name))).toContain('give 1 to 63 letters, digits, - and _');
   });
 
+  it('policies are named as subjects and versions can be, and once each', () => {
+    const { policies } = baseSettings;
+    expect(policies.read('ada, ben_2')).toEqual(['ada', 'ben_2']);
+    expect(policies.read('')).toEqual(['backtalk']);
+    for (const wrong of ['qwen2.5-coder', 'ada,', 'ada-v1', 'ada ben'])
+      expect(complaintOf(() => policies.read(wrong))).toMatch(
+        /^BACKTALK_POLICIES: .* is no name of a policy; give names/,
+      );
+    expect(complaintOf(() => policies.read('ada,ben,ada'))).toContain('names a policy twice');
+  });
+
+  it('engines of the judge are named by whole URLs', () => {
+    expect(baseSettings.judgeUrls.read('http://a:1, http://b:2')).toEqual(['http://a:1', 'http://b:2']);
+    expect(baseSettings.judgeUrls.read('')).toEqual([]);
+    expect(complaintOf(() => baseSettings.judgeUrls.read('judge:8000'))).toContain('BACKTALK_JUDGE_URL: "judge:8000"');
+  });
+
   it('reads several addresses, and refuses one that stands there twice', () => {
     const reader = setting.addresses('BACKTALK_X', about);
     expect(reader.read('one:1, [::1]:2')).toEqual([

@@ -2,6 +2,7 @@
 // variable, its meaning and how text becomes a value; it knows nothing about the environment it is read from.
 import { z } from 'zod';
 import { kitErrors } from '../errors/backtalk-error.js';
+import { isPolicyName } from '../identity/weights-version.js';
 
 export interface Reader<T> {
   readonly variable: string;
@@ -115,7 +116,15 @@ const addresses = z
   .refine((parts) => new Set(parts).size === parts.length, 'names an address twice')
   .pipe(z.array(address));
 
+const policies = z
+  .string()
+  .transform((written): readonly string[] => written.split(',').map((part) => part.trim()))
+  .refine((names) => names.every(isPolicyName), 'holds what is no name of a policy')
+  .refine((names) => new Set(names).size === names.length, 'names a policy twice');
+
 const list = z.string().transform((written) => written.split(',').map((part) => part.trim()));
+
+const urls = list.pipe(z.array(url));
 
 const blobPlace = z
   .string()
@@ -179,7 +188,7 @@ export const setting = {
     reader(variable, options, 'a URL such as http://127.0.0.1:30030', url),
   /** Several, with commas between; the value stays one text. */
   urls: (variable: string, options: SettingOptions<string>): Reader<string> => {
-    const schema = list.pipe(z.array(url)).transform((urls) => urls.join(','));
+    const schema = urls.transform((written) => written.join(','));
     return reader(variable, options, 'URLs with commas between them, such as nats://one:4222,nats://two:4222', schema);
   },
   path: (variable: string, options: SettingOptions<string>): Reader<string> =>
@@ -188,6 +197,16 @@ export const setting = {
     const schema = list.transform((parts): readonly string[] => parts.filter((part) => part !== ''));
     return reader(variable, options, 'values with commas between them', schema);
   },
+  /** Several, with commas between. */
+  urlList: (variable: string, options: SettingOptions<readonly string[]>): Reader<readonly string[]> =>
+    reader(variable, options, 'URLs with commas between them, such as http://one:8000,http://two:8000', urls),
+  policies: (variable: string, options: SettingOptions<readonly string[]>): Reader<readonly string[]> =>
+    reader(
+      variable,
+      options,
+      'names with commas between them, of letters, digits, - and _, none like a version (ada-v1)',
+      policies,
+    ),
   blobPlace: (variable: string, options: SettingOptions<BlobPlace>): Reader<BlobPlace> =>
     reader(variable, options, 'folder:<path>, jetstream or s3', blobPlace),
   /** The same setting, where leaving it out is an answer too. */

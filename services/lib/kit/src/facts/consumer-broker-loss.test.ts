@@ -42,6 +42,36 @@ describe('a broker that goes away', () => {
     expect([...seen.keys()].toSorted()).toEqual(stored.toSorted());
   });
 
+  it('asks for no more after a lost connection than there is room for: what it asked for before is not given, too', async () => {
+    const place = ground.place();
+    let running = 0;
+    let release: () => void = () => undefined;
+    const gate = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const consumer = ground.consumer(
+      place,
+      async () => {
+        running += 1;
+        await gate;
+      },
+      { concurrency: 1, ackWaitMs: 600 },
+    );
+    await consumer.start();
+    const requests = await ground.countRequests(place);
+    for (let round = 1; round <= 3; round += 1) {
+      await ground.collector.nc.reconnect();
+      await until(() => requests() >= round, { what: 'another request' });
+    }
+    await ground.publish(place, 5);
+    await until(() => running > 0);
+    await ground.signsOfLife(place, 4);
+    expect(running).toBe(1);
+    release();
+    await until(async () => (await consumer.position('sessionEnded')).unsettled === 0);
+    await consumer.stop();
+  });
+
   it('makes a consumer again that was deleted', async () => {
     const place = ground.place();
     let seen = 0;

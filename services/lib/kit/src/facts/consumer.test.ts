@@ -208,6 +208,22 @@ describe('consuming facts', () => {
     expect(fatal[0]).toBe('broken');
   });
 
+  it('a fact that was given back again and again is not taken for poison when it fails for the first time', async () => {
+    const place = ground.place();
+    await ground.publish(place, 1);
+    let deliveries = 0;
+    const consumer = ground.consumer(place, async (_fact, { hold }) => {
+      deliveries += 1;
+      if (deliveries <= 10) hold().release();
+      else if (deliveries === 11) throw errors.crashed();
+    });
+    await consumer.start();
+    await until(() => deliveries === 12);
+    await until(async () => (await consumer.position('sessionEnded')).unsettled === 0);
+    await consumer.stop();
+    expect(await deadLetters(await ground.nats.connect('cli')).count()).toBe(0);
+  });
+
   it('a consumer has no more handlers at work than it may, and no fact goes to two of them however long they take', async () => {
     const place = ground.place();
     await ground.publish(place, 12);

@@ -52,6 +52,8 @@ const ackPendingMax = 1_000;
 /** A fact that ends the process each time is never seen to fail: it is given up after three times as many deliveries. */
 const silentDeliveries = 3;
 const ackTries = 5;
+/** Facts that another instance settles are never heard of again here. */
+const releasedMax = 10_000;
 /** What waits is tried this often at least, however long it has waited: it goes on soon after what it needs is back. */
 const waitMostMs = 4_000;
 
@@ -60,6 +62,8 @@ export class FactFlow<N extends FactName = FactName> {
   private readonly pull: Pull;
   private readonly suspects: Suspects;
   private readonly running = new Set<Promise<void>>();
+  /** Deliveries that were given back here without a failure, by the message's sequence: they say nothing against the fact. */
+  private readonly released = new Map<number, number>();
   private readonly stopping = new AbortController();
   private readonly aborting = new AbortController();
   private cancelKeepAlive: () => void = () => undefined;
@@ -208,7 +212,7 @@ export class FactFlow<N extends FactName = FactName> {
             this.finish(entry, 'handled');
           },
           release: (delayMs = 0) => {
-            if (entry.end === undefined) this.giveBack(entry, delayMs);
+            if (entry.end === undefined) this.release(entry, delayMs);
           },
         };
       },
@@ -226,9 +230,10 @@ export class FactFlow<N extends FactName = FactName> {
     const { maxDeliver, maxHeld, backOff, logger } = this.settings;
     const { name } = this.route;
     // Facts that are held are delivered again at every start: their deliveries say nothing about failures.
-    const tries = maxHeld > 0 ? entry.failures : entry.place.deliveries;
+    const { deliveries, sequence } = entry.place;
+    const tries = maxHeld > 0 ? entry.failures : deliveries - (this.released.get(sequence) ?? 0);
     const verdict = verdictOn(error, tries, maxDeliver);
-    logger.warn('fact_failed', { fact: name, verdict: verdict.kind, tries, sequence: entry.place.sequence, error });
+    logger.warn('fact_failed', { fact: name, verdict: verdict.kind, tries, sequence, error });
     switch (verdict.kind) {
       case 'wait':
         this.count('waited');
@@ -295,6 +300,14 @@ export class FactFlow<N extends FactName = FactName> {
     this.finish(entry, outcome);
   }
 
+  private release(entry: Entry, delayMs: number): void {
+    const { sequence } = entry.place;
+    this.released.set(sequence, (this.released.get(sequence) ?? 0) + 1);
+    const [oldest] = this.released.keys();
+    if (this.released.size > releasedMax && oldest !== undefined) this.released.delete(oldest);
+    this.giveBack(entry, delayMs);
+  }
+
   private giveBack(entry: Entry, delayMs: number, outcome: Outcome = 'given_back'): void {
     entry.giveBack(delayMs);
     this.finish(entry, outcome, 'given_back');
@@ -303,6 +316,7 @@ export class FactFlow<N extends FactName = FactName> {
   private finish(entry: Entry, outcome: Outcome, end: EntryEnd = 'settled'): void {
     if (entry.end !== undefined) return;
     this.inFlight.drop(entry, end);
+    if (end === 'settled') this.released.delete(entry.place.sequence);
     this.count(outcome);
   }
 

@@ -1,6 +1,7 @@
 import { BatchClosed, SessionEnded, TurnOpened, WeightsTrained } from '@backtalk/proto/facts';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Broker } from '../broker/connect.js';
+import { brokerErrors } from '../broker/errors.js';
 import { brokerError } from '../broker/translate.js';
 import { newId } from '../identity/ids.js';
 import { collect } from '../testing/collect.js';
@@ -160,6 +161,13 @@ describe('reading', () => {
       for await (const fact of reading) if (fact.name === 'turnOpened') ending.abort();
     };
     await expect(read()).rejects.toMatchObject({ name: 'AbortError' });
+  });
+
+  it('stops with its signal while the broker makes no consumer for it', async () => {
+    vi.spyOn(collector, 'ask').mockRejectedValue(brokerErrors.brokerUnavailable({ doing: 'create a consumer' }));
+    const reading = collect(new FactReader(collector).read(['turnOpened'], { signal: AbortSignal.timeout(50) }));
+    await expect(reading).rejects.toMatchObject({ name: 'TimeoutError' });
+    vi.restoreAllMocks();
   });
 
   it('facts of two streams come in the order of time', async () => {

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { baseVersion, isBaseVersion, versionName, versionNumber, versionParts } from './weights-version.js';
+import {
+  baseVersion,
+  isBaseVersion,
+  isPolicyName,
+  versionName,
+  versionNumber,
+  versionParts,
+} from './weights-version.js';
 
 describe('names of weights versions', () => {
   it('version names carry policy and number, and give them back', () => {
@@ -22,5 +29,13 @@ describe('names of weights versions', () => {
   it('version names of another policy have no number here', () => {
     expect(versionNumber('acme', 'other-v1')).toBeUndefined();
     expect(versionNumber('acme', 'acme-v1-v2')).toBeUndefined();
+  });
+
+  it.each(['acme', 'acme-v', 'a_1'])('%j may name a policy', (name) => {
+    expect(isPolicyName(name)).toBe(true);
+  });
+
+  it.each(['', 'qwen2.5', 'a b', 'acme-v1', 'a'.repeat(65)])('%j names no policy', (name) => {
+    expect(isPolicyName(name)).toBe(false);
   });
 });

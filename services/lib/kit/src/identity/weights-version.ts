@@ -26,3 +26,8 @@ export function versionNumber(policy: string, name: string): number | undefined 
   const parts = versionParts(name);
   return parts?.policy === policy ? parts.number : undefined;
 }
+
+/** Of a policy: a part of subjects, of paths and of its versions' names, so that it looks like none of these. */
+export function isPolicyName(name: string): boolean {
+  return /^[A-Za-z0-9_-]{1,64}$/.test(name) && versionParts(name) === undefined;
+}

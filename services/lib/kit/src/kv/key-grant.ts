@@ -1,5 +1,6 @@
 // What a key opens: one record of the bucket `keys`, under the SHA-256 of the key. The key itself is kept nowhere. Pure.
 import { z } from 'zod';
+import { isPolicyName } from '../identity/weights-version.js';
 
 const limits = z.object({
   requestsPerMinute: z.number().int().positive().optional(),
@@ -16,10 +17,7 @@ export const keyGrant = z.object({
   acceptsUserField: z.boolean().default(false),
   limits: limits.default({}),
   /** The policies that it opens, by their aliases; `policiesOf` says what its absence means. */
-  policies: z
-    .array(z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'a policy is named as in BACKTALK_POLICIES'))
-    .min(1)
-    .optional(),
+  policies: z.array(z.string().refine(isPolicyName, 'a policy is named as in BACKTALK_POLICIES')).min(1).optional(),
 });
 export type KeyGrant = z.infer<typeof keyGrant>;
 

@@ -66,6 +66,15 @@ export class ConsumerRig {
     return facts.map((fact) => fact.session);
   }
 
+  /** Counts the requests for facts that consumers of the place send from now on. */
+  async countRequests({ suffix }: Place): Promise<() => number> {
+    const admin = await this.nats.connect('admin');
+    const subject = `$JS.API.CONSUMER.MSG.NEXT.TURNS.collector_sessionEnded_${suffix}`;
+    const subscription = admin.nc.subscribe(subject, { callback: () => undefined });
+    await admin.nc.flush();
+    return () => subscription.getReceived();
+  }
+
   /** Resolves when so many signs of life were sent: each fact in flight sends three in an ack wait. */
   async signsOfLife({ suffix }: Place, count: number): Promise<void> {
     const admin = await this.nats.connect('admin');

@@ -40,6 +40,25 @@ export async function within<T>(clock: Clock, ms: number, work: Promise<T>): Pro
   }
 }
 
+/** The result of the work; rejects with the signal's reason as soon as that aborts. Late failures are dropped: the caller has gone on. */
+export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  work.catch(() => undefined);
+  signal.throwIfAborted();
+  let stop: () => void = () => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => {
+      reject(signal.reason as Error);
+    };
+    signal.addEventListener('abort', stop, { once: true });
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}
+
 export interface BackOff {
   readonly firstMs: number;
   readonly mostMs: number;
