@@ -46,6 +46,7 @@ function readBy(readme: string): Set<string> {
 
 const readmes: Readonly<Record<string, string>> = {
   streams: 'services/cli/README.md',
+  commands: 'services/cli/README.md',
   checkpoints: 'services/cli/README.md',
   engine: 'services/worker/README.md',
   training: 'services/worker/README.md',
@@ -84,7 +85,18 @@ describe('compose.yaml', () => {
   const ours = Object.entries(whole.services).filter(([, { image = '' }]) => image.startsWith('backtalk/'));
 
   it('starts every part, and waits only for parts that there are', () => {
-    const wanted = ['nats', 'valkey', 'streams', 'gateway', 'collector', 'judge', 'trainer', 'publisher', 'loader'];
+    const wanted = [
+      'nats',
+      'valkey',
+      'streams',
+      'commands',
+      'gateway',
+      'collector',
+      'judge',
+      'trainer',
+      'publisher',
+      'loader',
+    ];
     expect(Object.keys(whole.services)).toEqual(expect.arrayContaining([...wanted, 'engine', 'training']));
     for (const { depends_on: before = [] } of Object.values(whole.services)) {
       const names = Array.isArray(before) ? before : Object.keys(before);
@@ -97,9 +109,9 @@ describe('compose.yaml', () => {
     for (const [name, container] of ours) expect(container, name).toMatchObject(confined);
   });
 
-  it('asks every part but the one that ends whether it is healthy', () => {
+  it('asks every part but those that end whether it is healthy', () => {
     const unasked = Object.entries(whole.services).filter(([, { healthcheck }]) => healthcheck === undefined);
-    expect(unasked.map(([name]) => name)).toEqual(['streams']);
+    expect(unasked.map(([name]) => name)).toEqual(['streams', 'commands']);
   });
 
   it.each(ours)(
@@ -126,7 +138,8 @@ describe('compose.yaml', () => {
   it('gives a part the tokens of the calls that it makes and answers, and no others', () => {
     for (const [name, { environment }] of ours) {
       const given = Object.entries(environment).filter(([variable]) => variable.endsWith('_TOKEN'));
-      expect(given.map(([variable]) => variable).sort(), name).toEqual(pairsOf(name).map(tokenVariable).sort());
+      const called = name === 'commands' ? 'cli' : name;
+      expect(given.map(([variable]) => variable).sort(), name).toEqual(pairsOf(called).map(tokenVariable).sort());
       for (const [variable, value] of given) expect(value).toMatch(new RegExp(`^\\$\\{${variable}[:}]`));
     }
   });

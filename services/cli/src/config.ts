@@ -46,6 +46,10 @@ export const clusterSettings = {
     description: 'All policies of the cluster, of which `status` and `doctor` tell; empty: BACKTALK_POLICY alone.',
     default: '',
   }),
+  keysSecret: setting.string('BACKTALK_KEYS_SECRET', {
+    description: "The Kubernetes Secret that the gateway reads its keys from; empty: they are in the broker's bucket.",
+    default: '',
+  }),
   baseModel: setting.string('BACKTALK_BASE_MODEL', {
     description: "The base model's name at the engine.",
     default: 'smollm2-135m-wishes',

@@ -39,6 +39,8 @@ const schema = z.object({
   /** The secret of rollbacks. */
   cliToPublisher: z.string().default(''),
   data: z.string().optional(),
+  /** Of a cluster whose gateway reads its keys from there. */
+  keysSecret: z.string().default(''),
   /** What answers, where it is not the built-in engine. */
   engineChoice: z.union([z.string(), z.object({ url: z.string() })]).optional(),
   /** Folder of a base model that is not the laptop's. */

@@ -128,6 +128,12 @@ export const cliErrors = defineErrors('cli', {
     message: () =>
       'The log names tenants and users by keyed hashes: set BACKTALK_HASH_SECRET to what the gateways have (or, to trim, go by age alone).',
   },
+  keysInSecret: {
+    code: 'keys_in_secret',
+    retry: 'never',
+    message: (p: { secret: string }) =>
+      `The gateway reads its keys from the Secret ${p.secret}: edit keys.json there (kubectl edit secret ${p.secret}; it is looked at every few seconds), or install with gateway.keys.source=bucket.`,
+  },
   mergeFailed: {
     code: 'merge_failed',
     retry: 'never',

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { jsonCodec, keyGrant, kvBucket, type Broker, type KeyGrant } from '@backtalk/kit';
 import { z } from 'zod';
 import { withBrokerAlone, type Connection } from './connection.js';
+import { cliErrors } from './errors.js';
 
 export interface KeyStore {
   put(hash: string, grant: KeyGrant): Promise<void>;
@@ -28,6 +29,8 @@ export function problemOfKeys(file: string): string {
 /** A machine has a folder, a cluster has none. */
 export async function withKeyStore<T>(connection: Connection, use: (store: KeyStore) => Promise<T>): Promise<T> {
   if (connection.data !== undefined) return use(fileStore(keysIn(connection.data)));
+  const { keysSecret: secret } = connection;
+  if (secret !== '') throw cliErrors.keysInSecret({ secret });
   return withBrokerAlone(connection, (broker) => use(bucketStore(broker)));
 }
 

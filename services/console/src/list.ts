@@ -1,5 +1,6 @@
 // A list whose cards come anew every few seconds. In: cards, by id. Out: items, of which those whose card is as it was stay as they are:
 // with the focus, and with what a reader opened or marked in them.
+
 interface Shown {
   readonly card: string;
   readonly item: HTMLElement;

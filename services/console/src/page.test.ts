@@ -100,7 +100,7 @@ describe('the conversation on the page', () => {
     expect([page.field('words').value, text('talk'), trouble()]).toEqual(['Hello?', '', '']);
   });
 
-  it('while an answer is coming, a question stays where it was typed, and the page says why', async () => {
+  it('a question stays where it was typed while an answer is coming, and the page says why', async () => {
     await asked('One?');
     page.submit('ask', 'words', 'Two?');
     await settled();
@@ -150,7 +150,7 @@ describe('the conversation on the page', () => {
     expect(trouble()).toContain('Start a new one');
   });
 
-  it('of a thumb that is on its way, no second one is sent, and the focus stays where it was', async () => {
+  it('a thumb that is on its way has no second one beside it, and the focus stays where it was', async () => {
     let reply: (response: Response) => void = () => undefined;
     await answered('One?');
     page.reply('POST /v1/feedback', () => new Promise((resolve) => (reply = resolve)));

@@ -61,7 +61,8 @@ const serving = {
 
 const capture = {
   capture: setting.oneOf('BACKTALK_CAPTURE', ['required', 'best-effort'], {
-    description: 'When turns cannot be stored: refuse requests, or serve them uncaptured and count them.',
+    description:
+      'When turns cannot be stored: required refuses requests, best-effort serves them uncaptured and counts them.',
     default: 'required',
   }),
   storeWaitMs: setting.durationMs('BACKTALK_STORE_WAIT', {

@@ -107,6 +107,13 @@ export const gatewayErrors = defineErrors('gateway', {
     message: () =>
       'This lesson holds for everyone of its tenant. It is changed with a key that speaks for them all (keys add --accept-user-field), in a request that names no user.',
   },
+  lessonDeclined: {
+    code: 'lesson_declined',
+    status: 403,
+    retry: 'never',
+    message: () =>
+      'Nothing that comes with this key, or with X-Backtalk-Train: off, is learned from: no lesson is taught by it. One may be retired.',
+  },
   unknownLesson: {
     code: 'lesson_not_found',
     status: 404,

@@ -88,6 +88,16 @@ describe('keys', () => {
     expect(await backtalk('cli', ['keys', 'revoke', String(id)])).toMatchObject({ status: 1 });
   });
 
+  it('keys that the gateway reads from a Secret are not written to where it does not look', async () => {
+    const elsewhere = { BACKTALK_KEYS_SECRET: 'backtalk-keys' };
+    for (const words of [['add'], ['list'], ['revoke', 'abcdef12']]) {
+      const { status, values, complaint } = await backtalk('cli', ['keys', ...words], elsewhere);
+      expect({ status, values }).toMatchObject({ status: 1, values: [{ error: { code: 'keys_in_secret' } }] });
+      expect(complaint).toContain('kubectl edit secret backtalk-keys');
+    }
+    expect((await backtalk('cli', ['keys', 'list'])).values).toEqual([]);
+  });
+
   it('keys name the policies that they open, and the last revocation says that the endpoint is closed', async () => {
     const add = (...words: string[]) => printCommand(at('cli'), ['keys', 'add', ...words]);
     expect((await add('--tenant', 'acme')).stdout).toContain('opens all policies for local of acme');

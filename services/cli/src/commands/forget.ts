@@ -80,7 +80,7 @@ export async function forget(context: CommandContext, user: string, flags: Forge
       writeSync(paper.handle, ' '.repeat(receiptBytes), 0);
       const done = await forgetIn(work, held);
       const at = new Date(systemClock.now()).toISOString();
-      const receipt = { forgotten: { tenant, user }, at, ...done, stays: whatStays(at, keys) };
+      const receipt = { forgotten: { tenant, user }, at, ...done, stays: whatStays(at, keys, connection.keysSecret) };
       const value = signed(receipt, key);
       const isWritten = fillReceipt(paper, `${JSON.stringify(value, null, 2)}\n`, output);
       output.value({ done: true, file: isWritten ? paper.file : '', ...value });
@@ -173,13 +173,14 @@ async function dropWhatLearned(
 
 /** By the ids that `keys revoke` takes. */
 async function keysOf(connection: Connection, { user, tenant }: Named): Promise<string[]> {
+  if (connection.keysSecret !== '') return [];
   const keys = await withKeyStore(connection, (store) => store.list());
   return keys
     .filter(({ grant }) => grant.user === user && grant.tenant === tenant)
     .map(({ hash }) => hash.slice(0, 16));
 }
 
-function whatStays(at: string, keys: readonly string[]): string[] {
+function whatStays(at: string, keys: readonly string[], secret: string): string[] {
   return [
     `Backups, exports and copies of the log from before ${at}: this installation does not know where they are.`,
     'Ids of turns in reports of steps and in logs of processes; keyed hashes without text in working memory, until they expire.',
@@ -187,6 +188,9 @@ function whatStays(at: string, keys: readonly string[]): string[] {
     'Turns on the disk of a gateway that the broker could not take (its spool), if there are any: asked again once they are stored, this command deletes them.',
     'Weights of those versions in the caches of training workers (BACKTALK_BLOB_CACHE_DIR), until newer ones take their place, and in folders of loaders (BACKTALK_ADAPTER_DIR) and memory of engines, until they are unloaded.',
     'That they said no to learning, if they did: it is kept, so that it holds.',
+    ...(secret === ''
+      ? []
+      : [`Keys that speak for them in the Secret ${secret}, if there are any. What is said with them is new.`]),
     ...(keys.length === 0
       ? []
       : [`Keys that speak for them: npx backtalk keys revoke ${keys.join(', ')}. What is said with them is new.`]),

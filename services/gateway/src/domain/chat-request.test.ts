@@ -170,12 +170,30 @@ describe('readChatRequest', () => {
     ]);
   });
 
+  it('engines are not told that calls are to be strict, which some would have a grammar write; the rest of a tool is as it came', () => {
+    const rain = { name: 'rain', parameters: { type: 'object' } };
+    const tools = [
+      { type: 'function', function: { ...rain, strict: true } },
+      { type: 'function', function: rain },
+    ];
+    const { tools: written, fields, sampling } = readChatRequest({ model: 'backtalk', messages, tools }, rules);
+    const plain = { type: 'function', function: rain };
+    expect(JSON.parse(Buffer.from(written).toString())).toEqual([plain, plain]);
+    expect(fields).not.toHaveProperty('tools');
+    expect(sampling.parameters.plain).toBe(true);
+  });
+
   it.each([
     [{ type: 'image_embeds', image_embeds: 'AA==' }, 'type'],
     [{ image_embeds: 'AA==' }, 'type'],
     [{ type: 'image_url', image_url: { url: 'data:image/png;base64,AA==' }, uuid: 'another’s' }, 'uuid'],
     [{ type: 'input_image', image_url: 'file:///etc/passwd' }, 'image_url'],
     [{ type: 'video_url', video_url: { url: '/etc/passwd' } }, 'video_url'],
+    [{ type: 'input_text', text: 'hi', image_url: 'http://169.254.169.254/' }, 'image_url'],
+    [{ type: 'text', audio_url: { url: 'http://169.254.169.254/' } }, 'audio_url'],
+    [{ type: 'text', text: 'hi', image_embeds: 'AA==' }, 'image_embeds'],
+    [{ type: 'refusal', refusal: 'no', uuid: 'another’s' }, 'uuid'],
+    [{ type: 'thinking', thinking: 'hm', image_pil: 'AA==' }, 'image_pil'],
   ])('refuses a part that is no text and no data of its own: %j', (part, key) => {
     expect(refusal({ model: 'backtalk', messages: [{ role: 'user', content: [part] }] })).toMatchObject({
       code: 'unsupported_parameter',
@@ -185,7 +203,8 @@ describe('readChatRequest', () => {
 
   it.each([
     { type: 'text', text: 'Hello', cache_control: { type: 'ephemeral' }, index: 0 },
-    { type: 'output_text', text: 'Hello', annotations: [] },
+    { type: 'output_text', text: 'Hello', annotations: [], logprobs: [] },
+    { type: 'thinking', thinking: 'Hm.', signature: 's' },
     { type: 'input_audio', input_audio: { data: 'AA==', format: 'wav' } },
   ])('takes a part of a known kind: %j', (part) => {
     expect(refusal({ model: 'backtalk', messages: [{ role: 'user', content: [part] }] })).toBeUndefined();

@@ -241,7 +241,7 @@ export function readChatRequest(
   const { value, fields: all } = readAs(schema, body);
   const thinking = value.chat_template_kwargs == null ? thinkingOf(value) : undefined;
   const switched = thinking === undefined ? all : { ...all, chat_template_kwargs: { enable_thinking: thinking } };
-  const { fields, writtenFields } = fieldsForEngines(switched);
+  const { fields, writtenFields } = fieldsForEngines(withPlainTools(switched));
   const stream = value.stream ?? false;
   const hasTools = (value.tools ?? []).length > 0;
   const hasArguments = thinking !== undefined || Object.keys(value.chat_template_kwargs ?? {}).length > 0;
@@ -284,6 +284,18 @@ const nothing = new Uint8Array(0);
 /** OpenAI's name of the system role for newer models: templates of open models drop it, or write a role that the model never saw. */
 function asTemplatesKnow(given: ChatMessage): ChatMessage {
   return given.role === 'developer' ? { ...given, role: 'system' } : given;
+}
+/** Engines are not told that calls are to follow a schema strictly: clients send that unasked, and some engines would have a grammar write them. */
+function withPlainTools(all: JsonObject): JsonObject {
+  const { tools } = all;
+  if (!Array.isArray(tools)) return all;
+  const plain = tools.map((tool: unknown) => {
+    const called = isJsonObject(tool) ? tool['function'] : undefined;
+    if (!isJsonObject(tool) || !isJsonObject(called) || !('strict' in called)) return tool;
+    const { strict: _strict, ...rest } = called;
+    return { ...tool, function: rest };
+  });
+  return { ...all, tools: plain };
 }
 
 /** Each message is looked at, hashed and stored by itself. */

@@ -20,13 +20,19 @@ function asked(api: ClientApi, dialect: string, messages: unknown, isBounded = t
   const body = { model: 'backtalk', max_tokens: 64, messages };
   const request = readChat(Buffer.from(JSON.stringify(body)), { api, messagesMax: 100, temperature: 1 });
   const replica = { url: 'http://127.0.0.1:1', dialect, baseModel: 'tiny', maxContext: 128 };
-  const written = { version: 'backtalk-v0', replica, messages: request.messages.json, isBounded };
+  const written = { version: 'backtalk-v0', replica, messages: request.messages.json, cacheSalt: 'acme', isBounded };
   const { messages: sent, ...rest } = engineRequest(request, written);
   if (!(sent instanceof JsonText)) throw new TypeError('the messages are not written');
   return { ...rest, messages: JSON.parse(Buffer.from(sent.bytes).toString()) as unknown };
 }
 
 describe('engineRequest', () => {
+  it('what engines compute once for several requests is of one tenant alone, and a service of others is told of no tenant', () => {
+    for (const dialect of ['vllm', 'sglang', 'builtin'])
+      expect(asked('chat', dialect, [conversation[0]])).toMatchObject({ cache_salt: 'acme' });
+    expect(asked('chat', 'openai', [conversation[0]])).not.toHaveProperty('cache_salt');
+  });
+
   it('an engine of one’s own is sent the messages as the log has them', () => {
     expect(asked('messages', 'vllm', conversation).messages).toMatchObject([
       {},

@@ -14,6 +14,8 @@ export interface Asking {
   readonly replica: Replica;
   /** JSON array of the messages, with lessons in them where some are shown. */
   readonly messages: Uint8Array;
+  /** Of what the engine may compute once for several requests: of one tenant's alone, whose timing would tell others what it asked. */
+  readonly cacheSalt: string;
   /** Whether the engine is told the bound on the answer's tokens. */
   readonly isBounded: boolean;
 }
@@ -21,7 +23,7 @@ export interface Asking {
 /** Throws `unsupported_parameter` for a field that engines of other dialects take, and this one does not. */
 export function engineRequest(
   { api, fields, writtenFields, sampling, thinkingIsSwitched }: ChatRequest,
-  { version, replica, messages, isBounded }: Asking,
+  { version, replica, messages, cacheSalt, isBounded }: Asking,
 ): EngineChatRequest {
   const dialect = dialectNamed(replica.dialect);
   const isPassed = (field: string): boolean => {
@@ -38,7 +40,8 @@ export function engineRequest(
   for (const [field, json] of Object.entries(writtenFields)) if (isPassed(field)) passedOn[field] = new JsonText(json);
   const sampler = dialect === 'openai' ? askedFor(sampling.fields, fields) : sampling.fields;
   const written = dialect === 'openai' && api !== 'chat' ? withoutExtras(messages) : messages;
-  return { ...passedOn, ...sampler, model: engineModelOf(version, replica), messages: new JsonText(written) };
+  const salt = dialect === 'openai' ? {} : { cache_salt: cacheSalt };
+  return { ...passedOn, ...sampler, ...salt, model: engineModelOf(version, replica), messages: new JsonText(written) };
 }
 
 /**

@@ -1,7 +1,7 @@
 // May this part of a message go to an engine?
 //
-// In: one object of a message's content. Out: the key that speaks against it and why, or undefined. Text may bring what it
-// likes: engines read its text alone. Media brings its own data and nothing beside: engines would fetch any address, also
+// In: one object of a message's content. Out: the key that speaks against it and why, or undefined. Text may bring what clients write beside
+// it, but nothing that names media: engines look for it in whatever part, and take a text by its address for a picture. Media brings its own data and nothing beside: engines would fetch any address, also
 // a private one, take embeddings in place of a picture, or a name under which another caller's picture is kept. Pure.
 import { isJsonObject, type JsonObject } from '@backtalk/kit/pure';
 
@@ -20,11 +20,15 @@ const mediaKinds: ReadonlyMap<unknown, string> = new Map([
   ['video_url', 'video_url'],
   ['file', 'file'],
 ]);
+const namesMedia = /image|audio|video|file|media|embed|url|uuid/i;
 const besideMedia: ReadonlySet<string> = new Set(['type', 'detail', 'cache_control']);
 
 export function flawOfPart(part: JsonObject): PartFlaw | undefined {
   const { type } = part;
-  if (textKinds.has(type)) return undefined;
+  if (textKinds.has(type)) {
+    const key = Object.keys(part).find((name) => namesMedia.test(name));
+    return key === undefined ? undefined : { key, why: 'it is not taken beside text' };
+  }
   const holder = mediaKinds.get(type);
   if (holder === undefined) return { key: 'type', why: 'parts of this kind are not taken here' };
   for (const key of Object.keys(part)) {

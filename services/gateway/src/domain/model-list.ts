@@ -1,6 +1,6 @@
 // Which models can a client name?
 //
-// In: the policies and the engines' leases. Out: OpenAI's model objects: each policy by its alias, and every version of
+// In: the policies and the engines' leases. Out: model objects of OpenAI's and Anthropic's APIs in one: each policy by its alias, and every version of
 // it that an engine holds. Pure.
 import { baseVersion, versionNumber } from '@backtalk/kit';
 import type { EngineLease } from '@backtalk/proto/weights';
@@ -10,6 +10,10 @@ interface ListedModel {
   readonly object: 'model';
   readonly created: number;
   readonly owned_by: string;
+  /** What Anthropic's clients read of a model. */
+  readonly type: 'model';
+  readonly display_name: string;
+  readonly created_at: string;
 }
 
 /** OpenAI gives each model a moment of creation; versions have none that a gateway knows. */
@@ -27,5 +31,14 @@ export function listModels(policies: readonly string[], engines: readonly Engine
     });
     return [policy, ...numbered.sort((left, right) => left.number - right.number).map(({ version }) => version)];
   });
-  return names.map((id) => ({ id, object: 'model', created, owned_by: 'backtalk' }));
+  const createdAt = new Date(created).toISOString();
+  return names.map((id) => ({
+    id,
+    object: 'model',
+    created,
+    owned_by: 'backtalk',
+    type: 'model',
+    display_name: id,
+    created_at: createdAt,
+  }));
 }

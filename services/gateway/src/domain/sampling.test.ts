@@ -29,6 +29,7 @@ describe('samplingOf', () => {
     { tool_choice: 'required' },
     { tool_choice: { type: 'function', function: { name: 'f' } } },
     { structured_outputs: { regex: 'a+' } },
+    { thinking_token_budget: 64 },
   ])('leaves %j alone and marks the turn as not plain', (choice) => {
     const { fields, parameters } = samplingOf(choice, 0.8);
     expect(parameters.plain).toBe(false);

@@ -32,6 +32,7 @@ const shapingFields = [
   'bad_words',
   'allowed_token_ids',
   'logits_processors',
+  'thinking_token_budget',
 ] as const;
 
 const topPMin = 1e-6;

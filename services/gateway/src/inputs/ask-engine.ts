@@ -6,7 +6,7 @@
 // given one successor and no more; one that is gone after it had the prompt is not asked again, and a prompt on which two
 // have gone is given up. It never retries what the client itself got wrong, nor an answer that has begun.
 import { isEngineError, type EngineChatRequest, type EngineClient } from '@backtalk/dialects';
-import { asBacktalkError, inSpan, sha256Hex, type BacktalkError } from '@backtalk/kit';
+import { asBacktalkError, type BacktalkError, inSpan, keyedHash, sha256Hex } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
 import { keylessId } from '../domain/caller.js';
 import { engineRequest, mayLoosen } from '../domain/engine-request.js';
@@ -119,7 +119,8 @@ class Asking<T> {
     const { request, shownMessages = request.messages.json } = exchange;
     const messages = turn.shown === undefined ? request.messages.json : shownMessages;
     const { isBounded } = this;
-    const body = engineRequest(request, { version: turn.version, replica, messages, isBounded });
+    const cacheSalt = keyedHash(this.parts.config.hashSecret, `cache\n${turn.caller.tenant}\n${turn.version}`);
+    const body = engineRequest(request, { version: turn.version, replica, messages, cacheSalt, isBounded });
     const leave = slots.answer(turn.caller.keyId, replica.url, turn.version);
     try {
       return { turn, engine: replica, result: await this.ask(fleet.client(replica), body, deadlineMs), leave };

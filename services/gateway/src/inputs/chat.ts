@@ -68,6 +68,8 @@ async function answer(
   if (fullShare !== undefined) admitRefusal(parts, opened);
   const headers = {
     ...(response.hasHeader('X-Request-Id') ? {} : { 'X-Request-Id': turn.id }),
+    // By which Anthropic's clients name an answer.
+    ...(api === 'messages' ? { 'Request-Id': turn.id } : {}),
     ...(fullShare === undefined ? {} : { 'X-Backtalk-Capture': `off; full=${fullShare}` }),
     'X-Backtalk-Turn': turn.id,
     'X-Backtalk-Session': turn.session,

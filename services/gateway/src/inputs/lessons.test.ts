@@ -12,6 +12,7 @@ let sequence = 0;
 const people = [
   { tenant: 'acme', user: 'ann' },
   { tenant: 'acme', user: 'bob' },
+  { tenant: 'acme', user: 'cat', train: false },
   { tenant: 'acme', user: 'app', acceptsUserField: true },
   { tenant: 'other', user: 'ann' },
   { tenant: 'other', user: 'app', acceptsUserField: true, policies: ['second'] },
@@ -154,6 +155,20 @@ describe('/v1/lessons', () => {
     await closeBatch([{ id, text: 'Use metres.', scopeUser: ann, waitsFor: 'another' }], said.at(-1)?.sequence);
     expect((await ask(key, 'GET', `/${id}`)).body).toMatchObject({ state: 'active', waits_for: 'another' });
     expect((await ask(key, 'PATCH', `/${id}`, { state: 'active' })).body.pending).toBe(true);
+  });
+
+  it('teaches nothing by a key that nothing is learned from, nor by a request that says so, and ends a lesson all the same', async () => {
+    const before = (await changes()).length;
+    const declined = { status: 403, body: { error: { code: 'lesson_declined' } } };
+    const lesson = { text: 'Use feet.', policy: 'backtalk' };
+    const off = { 'X-Backtalk-Train': 'off' };
+    expect(await ask(keyOf('acme', 'cat'), 'POST', '', lesson)).toMatchObject(declined);
+    expect(await ask(keyOf('acme', 'ann'), 'POST', '', lesson, off)).toMatchObject(declined);
+    expect(await changes()).toHaveLength(before);
+    const { id } = (await ask(keyOf('acme', 'ann'), 'POST', '', lesson)).body;
+    expect(await ask(keyOf('acme', 'ann'), 'PATCH', `/${id}`, { text: 'Use yards.' }, off)).toMatchObject(declined);
+    expect((await ask(keyOf('acme', 'ann'), 'DELETE', `/${id}`, undefined, off)).body.state).toBe('retired');
+    expect(await ask(keyOf('acme', 'ann'), 'PATCH', `/${id}`, { state: 'active' }, off)).toMatchObject(declined);
   });
 
   it('makes one lesson of a request that is sent twice under one idempotency key', async () => {

@@ -24,6 +24,7 @@ import {
   type KnownLesson,
   type LessonScope,
 } from '../domain/lesson.js';
+import { consentOf } from '../domain/trainability.js';
 import { admitted, type Admission } from './admit.js';
 import { headerIn, sendJson, traceOf } from './answer.js';
 import { refusePastShare } from './log-share.js';
@@ -118,8 +119,17 @@ interface Said {
   readonly user: string;
 }
 
-async function store({ parts, request }: Asked, caller: Caller, bytes: number, said: Said): Promise<LessonChanged> {
+/** What is not learned from teaches no lesson, either. */
+function refuseDeclined({ request, admission }: Asked): void {
+  const requestHeader = headerIn(request, 'x-backtalk-train');
+  const consent = consentOf({ keyTrains: admission.grant.train, requestHeader, sessionTrains: true });
+  if (!consent.train) throw gatewayErrors.lessonDeclined({});
+}
+
+async function store(asked: Asked, caller: Caller, bytes: number, said: Said): Promise<LessonChanged> {
+  const { parts, request } = asked;
   const { access, turns, events } = parts;
+  if (said.action !== LessonChanged_Action.ACTION_RETIRE) refuseDeclined(asked);
   refusePastShare(access.shares, caller);
   const fact = { ...said, tenant: caller.tenant, giver: caller.user };
   await turns.log.store('lessonChanged', fact, traceOf(request, access.traces.samples()));

@@ -38,10 +38,15 @@ describe('an attempt at a task', () => {
       { model: 'backtalk', messages: hello },
       { headers: { 'X-Session-Id': name, 'X-Group-Id': group } },
     );
-  const outcome = async (name: string, body: object, { url, key } = { url: started.url, key: 'none' }) => {
+  const outcome = async (
+    name: string,
+    body: object,
+    { url, key } = { url: started.url, key: 'none' },
+    more: Record<string, string> = {},
+  ) => {
     const response = await fetch(`${url}/sessions/${name}/outcome`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...more },
       body: JSON.stringify(body),
     });
     return { status: response.status, body: (await response.json()) as Record<string, unknown> };
@@ -100,6 +105,18 @@ describe('an attempt at a task', () => {
     await attempt('given up');
     await fetch(`${started.url}/sessions/given%20up`, { method: 'DELETE' });
     expect(await outcome('given%20up', { score: 1 })).toMatchObject({ status: 409 });
+  });
+
+  it('an outcome that is not to be learned from ends the session and is not kept', async () => {
+    const { provisionalSession: session } = await opened((await attempt('declined')).id);
+    const off = { 'X-Backtalk-Train': 'off' };
+    expect(await outcome('declined', { score: -1 }, undefined, off)).toMatchObject({
+      status: 200,
+      body: { score: -1, stored: false },
+    });
+    const ended = await around.reader.last('sessionEnded', { session });
+    expect(ended?.message.session).toBe(session);
+    expect(ended?.message.outcome).toBeUndefined();
   });
 
   it('an outcome of a session that was closed for its silence is refused', async () => {

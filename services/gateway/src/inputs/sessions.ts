@@ -10,9 +10,10 @@ import type { Caller } from '../domain/caller.js';
 import { parseJson } from '../domain/json-body.js';
 import { factBytesLeast } from '../domain/log-bytes.js';
 import { readOutcome } from '../domain/outcome.js';
+import { consentOf } from '../domain/trainability.js';
 import { named, sessionOfName, sessionOfTurn, turnOfSession } from '../domain/session-name.js';
 import { admitted, type Admission } from './admit.js';
-import { sendJson, traceOf } from './answer.js';
+import { headerIn, sendJson, traceOf } from './answer.js';
 import { refusePastShare } from './log-share.js';
 import type { Parts } from './parts.js';
 import { readBody } from './read-body.js';
@@ -56,7 +57,21 @@ async function endWithOutcome(
   const known = await knownSession(parts, caller, id);
   // A session may be ended for another person of the tenant; what its attempt was worth is its own person's to say.
   if (known.user !== caller.user) throw gatewayErrors.unknownSession();
+  const requestHeader = headerIn(request, 'x-backtalk-train');
+  const consent = consentOf({ keyTrains: caller.train, requestHeader, sessionTrains: true });
   const { log } = parts.turns;
+  if (!consent.train) {
+    // The attempt is over, and what it was worth is not learned from.
+    await store(parts, request, { known, caller, outcome: undefined });
+    return sendJson(response, 200, {
+      id,
+      object: 'outcome',
+      session: known.session,
+      score: outcome.score,
+      stored: false,
+      repeated: false,
+    });
+  }
   const isNew =
     !(await log.isSilent({ ...known, tenant: caller.tenant })) &&
     (await store(parts, request, { known, caller, outcome }));

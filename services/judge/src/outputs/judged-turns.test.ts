@@ -12,6 +12,17 @@ beforeAll(async () => {
 
 afterAll(() => nats.stop());
 
+it('a turn in a session by name that nothing has placed yet is not learned from where its person said no', async () => {
+  const ids = { tenant: 'acme', user: newId(), turn: newId(), policy: 'backtalk' };
+  const refusals = { said: () => Promise.resolve(true) };
+  const turns = new JudgedTurns(new FactReader(await nats.connect('judge')), refusals);
+  const consent = { train: true, source: 'default' };
+  const named = TurnOpened.fromPartial({ ...ids, consent, declaredSession: 's' });
+  expect(await turns.withheld(named, undefined)).toBe('consent_unknown');
+  expect(await turns.withheld({ ...named, declaredSession: '' }, undefined)).toBeUndefined();
+  expect(await turns.withheld({ ...named, provisionalParent: newId() }, undefined)).toBeUndefined();
+});
+
 it('a turn is neither unreadable nor free to be learned from because a copy of the log lags', async () => {
   const ids = { tenant: 'acme', user: 'ann', turn: newId(), policy: 'backtalk' };
   const gateway = new FactPublisher(await nats.connect('gateway'));

@@ -47,11 +47,11 @@ export class JudgedTurns {
 
   /**
    * Why a turn may not be learned from; nothing where it may. The collector knows what a turn follows, and says so in its
-   * continuation, or in a fact of its own where it withholds the turn. Until then, a turn that goes on from an unknown one
-   * is not learned from where its person said no in any other.
+   * continuation, or in a fact of its own where it withholds the turn. Until then, a turn that goes on from an unknown one, or
+   * in a session by name, is not learned from where its person said no in any other.
    */
   async withheld(opened: TurnOpened, continued: TurnContinued | undefined): Promise<Withheld | undefined> {
-    const { tenant, user, turn, consent, provisionalParent, answerKeys } = opened;
+    const { tenant, user, turn, consent, provisionalParent, answerKeys, declaredSession } = opened;
     if (consent?.train !== true) return 'opted_out';
     if (consent.source === 'request' || continued?.consent?.train === true) return undefined;
     // A refusal in the request that came next is about that request's words.
@@ -61,7 +61,7 @@ export class JudgedTurns {
     const facts = await Promise.all(around.map((one) => this.log.withheld({ tenant, user, turn: one })));
     const fact = facts.find((one) => one !== undefined);
     if (fact !== undefined) return withheldBy(fact.message.source) ?? 'opted_out';
-    const isUnknown = answerKeys.length > 0 && provisionalParent === '';
+    const isUnknown = provisionalParent === '' && (answerKeys.length > 0 || declaredSession !== '');
     if (!isUnknown) return undefined;
     const saidNo = (await this.refusals.said({ tenant, user })) || (await this.log.saidNo({ tenant, user }));
     return saidNo ? 'consent_unknown' : undefined;

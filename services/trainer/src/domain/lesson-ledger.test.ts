@@ -242,6 +242,47 @@ describe('the bound of the ledger', () => {
     expect(bounded(lessons)).toEqual(lessons.slice(-2_048));
   });
 
+  const each = (count: number, user: (n: number) => string, shape: Partial<Lesson> = {}) =>
+    Array.from({ length: count }, (_, n) => {
+      const scopeUser = user(n);
+      return lesson({ ...shape, id: `${shape.scopeTenant ?? 't'}${scopeUser}${n}`, scopeUser });
+    });
+  const gone = (lessons: readonly Lesson[]) => {
+    const kept = new Set(bounded(lessons));
+    return lessons.filter((one) => !kept.has(one)).map(({ id }) => id);
+  };
+
+  it('lessons for invented people of one tenant push out none of another', () => {
+    const learned = each(5, () => 'a', { state: STATE_LEARNED });
+    const heardOnce = each(1, () => 'b', { state: STATE_HEARD });
+    const invented = each(2_048, (n) => `u${n % 32}`, { scopeTenant: 'other' });
+    const first = invented.slice(0, 6).map(({ id }) => id);
+    expect(gone([...learned, ...heardOnce, ...invented])).toEqual(first);
+  });
+
+  it('tenants that have as many lose one after the other, each its oldest', () => {
+    const lessons = [...each(1_025, (n) => `u${n}`), ...each(1_025, (n) => `u${n}`, { scopeTenant: 'other' })];
+    expect(gone(lessons)).toEqual(['tu00', 'otheru00']);
+  });
+
+  it('the person who has most of a tenant loses first', () => {
+    expect(gone([...each(2_046, (n) => `u${n}`), ...each(4, () => 'a')])).toEqual(['ta0', 'ta1']);
+  });
+
+  it('a person who has most loses what ended, then what was heard, what is active, and what is learned last', () => {
+    const states = [STATE_LEARNED, STATE_ACTIVE, STATE_HEARD, STATE_RETIRED];
+    const most = states.map((state) => lesson({ id: Lesson_State[state], state }));
+    const beside = (others: number) => gone([...most, ...each(others, (n) => `u${n}`)]);
+    expect(beside(2_045)).toEqual(['STATE_RETIRED']);
+    expect(beside(2_046)).toEqual(['STATE_HEARD', 'STATE_RETIRED']);
+    expect(beside(2_047)).toEqual(['STATE_ACTIVE', 'STATE_HEARD', 'STATE_RETIRED']);
+  });
+
+  it('a person who has learned as much as is held can be taught more, in place of the oldest', () => {
+    const learned = each(64, () => 'a', { state: STATE_LEARNED });
+    expect(gone([...learned, lesson({ id: 'new' })])).toEqual(['ta0']);
+  });
+
   it('no person crowds out another', () => {
     expect(
       heard(

@@ -195,31 +195,51 @@ export function replaced(ledger: readonly Lesson[], lesson: Lesson): Lesson[] {
 }
 
 /**
- * What ended goes first, but for an operator's word; then what is only heard, which a second session can make a lesson; then what cannot be
- * taught. What is in force goes last. Of each, the oldest.
+ * Of a person what ended goes first, but for an operator's word; then what is only heard, which a second session can make a lesson; then what
+ * cannot be taught. What is in force goes last. Of each, the oldest. Beyond the bound of the policy the tenant that has most loses first, and
+ * in it the person who has most: nothing of one tenant crowds out another. There what is learned goes last: answers follow it, and would stray
+ * unnoticed.
  */
 export function bounded(ledger: readonly Lesson[]): Lesson[] {
-  const persons = new Map<string, Lesson[]>();
-  for (const lesson of ledger) {
-    const person = `${lesson.scopeTenant}.${lesson.scopeUser}`;
-    persons.set(person, [...(persons.get(person) ?? []), lesson]);
-  }
-  const kept = new Set([...persons.values()].flatMap((lessons) => lastToGo(lessons, personLessonsMax)));
-  return lastToGo(
-    ledger.filter((lesson) => kept.has(lesson)),
-    lessonsMax,
-  );
+  const inTurn = ledger.toSorted((a, b) => turnToGo(a) - turnToGo(b));
+  const ofPersons = withLeft(inTurn, personOf).filter(({ left }) => left <= personLessonsMax);
+  const learnedLast = ofPersons
+    .map(({ lesson }) => lesson)
+    .toSorted((a, b) => Number(isLearned(a)) - Number(isLearned(b)));
+  const leaving = mostFirst(mostFirst(learnedLast, personOf), tenantOf);
+  const kept = new Set(leaving.slice(-lessonsMax));
+  return ledger.filter((lesson) => kept.has(lesson));
 }
+
+type OwnerOf = (lesson: Lesson) => string;
+
+const tenantOf: OwnerOf = ({ scopeTenant }) => scopeTenant;
+/** What holds for a whole tenant counts as one person's. */
+const personOf: OwnerOf = ({ scopeTenant, scopeUser }) => `${scopeTenant}.${scopeUser}`;
+
+/** Each as if the owner that has most lost one at a time. The order stays in what is one owner's, and among owners that have as many. */
+function mostFirst(lessons: readonly Lesson[], ownerOf: OwnerOf): Lesson[] {
+  return withLeft(lessons, ownerOf)
+    .sort((a, b) => b.left - a.left)
+    .map(({ lesson }) => lesson);
+}
+
+/** How many its owner has left when it is the next to go. */
+function withLeft(lessons: readonly Lesson[], ownerOf: OwnerOf) {
+  const counts = new Map<string, number>();
+  const fromLast = lessons.toReversed().map((lesson) => {
+    const left = (counts.get(ownerOf(lesson)) ?? 0) + 1;
+    counts.set(ownerOf(lesson), left);
+    return { lesson, left };
+  });
+  return fromLast.reverse();
+}
+
+const isLearned = ({ state }: Lesson): boolean => state === Lesson_State.STATE_LEARNED;
 
 const goFirst = [Lesson_State.STATE_RETIRED, Lesson_State.STATE_HEARD, Lesson_State.STATE_UNTEACHABLE];
 
 function turnToGo(lesson: Lesson): number {
   if (isInForce(lesson)) return goFirst.length + 1;
   return lesson.endedBy === 'operator' ? goFirst.length : goFirst.indexOf(lesson.state);
-}
-
-function lastToGo(lessons: readonly Lesson[], most: number): Lesson[] {
-  if (lessons.length <= most) return [...lessons];
-  const leaving = lessons.toSorted((a, b) => turnToGo(a) - turnToGo(b)).slice(0, lessons.length - most);
-  return lessons.filter((lesson) => !leaving.includes(lesson));
 }

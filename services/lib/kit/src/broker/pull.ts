@@ -100,7 +100,7 @@ export class Pull {
     this.request();
   }
 
-  /** At another inbox each time: the broker drops requests that nobody listens for any more, so that none is filled beside the next. */
+  /** At another inbox each time: the broker drops requests whose inbox has no listener, so that none is filled beside the next. */
   private listen(): void {
     const { broker, stream } = this.options;
     this.subscription?.unsubscribe();
