@@ -81,6 +81,10 @@ export function isGreedy(completed: TurnCompleted | undefined): boolean {
   return temperature !== undefined && temperature < greedyBelow;
 }
 
+/** The bound on its tokens ended the answer. A parser of tool calls hides that: the engine says `tool_calls` then. */
 export function isCut(completed: TurnCompleted | undefined): boolean {
-  return completed?.finishReason === 'length';
+  if (completed?.finishReason === 'length') return true;
+  // 0 where the client left it open.
+  const bound = completed?.sampling?.maxTokens ?? 0;
+  return completed?.finishReason === 'tool_calls' && bound > 0 && completed.answerIds.length >= bound;
 }

@@ -1,9 +1,17 @@
-import { BatchClosed, Lesson, Provenance, TurnContinued } from '@backtalk/proto/facts';
+import {
+  BatchClosed,
+  Lesson,
+  Provenance,
+  SamplingParameters,
+  TurnCompleted,
+  TurnContinued,
+} from '@backtalk/proto/facts';
 import { TrainingConfig, TrainRequest } from '@backtalk/proto/training';
 import { describe, expect, it } from 'vitest';
 
 import { recipeWith } from '../testing/candidates.js';
 import { completedTurn, openedTurn } from '../testing/turns.js';
+import { isCut } from './candidate.js';
 import { decodePlan, planOf } from './step-plan.js';
 import { reportOf } from './weights-manifest.js';
 import { humanMessage, stepOf, trainSample, type Built, type LeftOut, type Untaught } from './train-request.js';
@@ -120,6 +128,20 @@ describe('the request of a step', () => {
     expect(request.samples.map(({ turn }) => turn)).toEqual(['b']);
     expect(leftOut).toMatchObject([{ turn: 'a', dropped: 'too_large' }]);
   });
+
+  it.each([
+    ['length', 0, true],
+    ['tool_calls', 3, true],
+    ['tool_calls', 4, false],
+    ['tool_calls', 0, false],
+    ['stop', 3, false],
+  ])(
+    'an answer of three tokens that ended with %s, bounded at %i, was cut: %s',
+    (finishReason, maxTokens, expected) => {
+      const sampling = SamplingParameters.fromPartial({ maxTokens });
+      expect(isCut(TurnCompleted.fromPartial({ finishReason, sampling, answerIds: [1, 2, 3] }))).toBe(expected);
+    },
+  );
 
   it('trains greedy answers at temperature 1 and says which were cut', () => {
     const sources = built(source('a', { temperature: 0, finishReason: 'length' }));

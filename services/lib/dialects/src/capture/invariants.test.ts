@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Capture } from './capture.js';
-import { judgeCapture, wasCutAtCap } from './invariants.js';
+import { judgeCapture } from './invariants.js';
 
 const good: Capture = {
   promptIds: [1, 2, 3],
@@ -42,14 +42,5 @@ describe('judgeCapture', () => {
 
   it('trains on an answer that the cap cut', () => {
     expect(judgeCapture({ ...good, finishReason: 'length' }).trainable).toBe(true);
-  });
-});
-
-describe('wasCutAtCap', () => {
-  it('sees through a tool call that hides the cap', () => {
-    expect(wasCutAtCap({ ...good, finishReason: 'length' }, undefined)).toBe(true);
-    expect(wasCutAtCap({ ...good, finishReason: 'tool_calls' }, 2)).toBe(true);
-    expect(wasCutAtCap({ ...good, finishReason: 'tool_calls' }, 3)).toBe(false);
-    expect(wasCutAtCap(good, 2)).toBe(false);
   });
 });

@@ -49,9 +49,3 @@ export function judgeCapture(capture: Capture): CaptureVerdict {
   if (choices > 1) reasons.push('several_choices');
   return { trainable: reasons.length === 0, reasons };
 }
-
-/** True when the cap ended the answer. A tool parser hides that: the engine then says `tool_calls`. */
-export function wasCutAtCap(capture: Capture, maxTokens: number | undefined): boolean {
-  if (capture.finishReason === 'length') return true;
-  return capture.finishReason === 'tool_calls' && (capture.usage?.completionTokens ?? 0) >= (maxTokens ?? Infinity);
-}
