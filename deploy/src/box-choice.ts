@@ -14,22 +14,23 @@ import { adapterRank } from './engine-process.js';
 import { deployErrors } from './errors.js';
 import { fetchHubModel, modelPlace, type ModelPlace } from './hub-model.js';
 import { laptopModel, type LaunchOptions } from './launch.js';
-import type { BoxOptions, Options } from './options.js';
+import { usualHost, type BoxOptions, type Options } from './options.js';
 import { noJudge } from './judge-model.js';
 import { chosenQuantization } from './quantization.js';
+import { chosenTeacher, noTeacher } from './teacher-model.js';
 import { askTorch, deviceIn, trainingDevice, type TrainingDevice } from './training-device.js';
 import { onlyCards, vllmOnCards } from './vllm-program.js';
 
 export type ChosenOnCards = Pick<ChosenModels, 'policies' | 'engine' | 'device' | 'base' | 'answers'> &
   Required<Pick<LaunchOptions, 'box' | 'quantization'>> &
-  Pick<LaunchOptions, 'votes' | 'checkpoints'>;
+  Pick<LaunchOptions, 'votes' | 'checkpoints' | 'teacher'>;
 
 export async function chosenOnCards(choosing: Choosing, { said, ...asked }: BoxOptions): Promise<ChosenOnCards> {
   const { root, options, data, terminal } = choosing;
   refuseTwoAnswers(options, said);
   const quantization = chosenQuantization(options.quantization, data, inheritedEnvironment());
-  if (asked.compose && quantization !== 'none')
-    throw deployErrors.quantizationRefused({ why: 'compose.gpu.yaml starts vLLM without it (leave out --compose)' });
+  const teacher = chosenTeacher(choosing);
+  if (asked.compose) refuseForCompose(options, { quantization, ...teacher });
   if (asked.cards !== undefined && !asked.dryRun)
     throw deployErrors.boxRefused({ why: '--gpus plans for cards that are not here: add --dry-run' });
   const environment = inheritedEnvironment();
@@ -70,9 +71,27 @@ export async function chosenOnCards(choosing: Choosing, { said, ...asked }: BoxO
     ...(place === undefined ? {} : await baseOf({ ...choosing, quantization }, model, box, asked.dryRun)),
     box,
     quantization,
+    ...teacher,
     ...(said.PRM_M === undefined ? {} : { votes: said.PRM_M }),
     ...(checkpoints === undefined ? {} : { checkpoints }),
   };
+}
+
+/** What compose.gpu.yaml has no variable for, with the value that stands for none. */
+function refuseForCompose({ judge, host }: Options, { quantization, teacher }: Partial<ChosenOnCards>): void {
+  if (quantization !== 'none')
+    throw deployErrors.quantizationRefused({ why: 'compose.gpu.yaml starts vLLM without it (leave out --compose)' });
+  const flags = [
+    ['--teacher', teacher ?? noTeacher, noTeacher],
+    ['--judge-url', judge.url ?? noJudge, noJudge],
+    ['--host', host, usualHost],
+  ] as const;
+  const said = flags.find(([, value, none]) => value !== none);
+  if (said === undefined) return;
+  const [flag, , none] = said;
+  throw deployErrors.boxRefused({
+    why: `compose.gpu.yaml takes no ${flag}: say ${flag} ${none}, or leave out --compose`,
+  });
 }
 
 function refuseTwoAnswers({ engine, judge }: Options, said: BoxOptions['said']): void {

@@ -7,15 +7,7 @@ import { basename } from 'node:path';
 import { baseFilesIn, inheritedEnvironment, type Quantization, type Room } from '@backtalk/kit';
 import { checkTemplate, readBaseModel } from './base-model.js';
 import { chosenOnCards } from './box-choice.js';
-import {
-  lastBaseFiles,
-  lastDevice,
-  lastEngine,
-  lastJudge,
-  lastModel,
-  lastPolicies,
-  lastTeacher,
-} from './connection.js';
+import { lastBaseFiles, lastDevice, lastEngine, lastJudge, lastModel, lastPolicies } from './connection.js';
 import type { DataFolder } from './data-folder.js';
 import {
   engineChoice,
@@ -30,11 +22,12 @@ import { deployErrors } from './errors.js';
 import { fetchHubModel, type ModelPlace } from './hub-model.js';
 import { judgeModel } from './judge-model.js';
 import { laptopModel, type LaunchOptions } from './launch.js';
+import { refuseOthersLearning } from './learned-with.js';
 import { baseModel } from './machine.js';
 import type { Options } from './options.js';
 import { dtypeOn } from './processes.js';
 import { chosenQuantization, refuseEngine } from './quantization.js';
-import { teacherModel } from './teacher-model.js';
+import { chosenTeacher } from './teacher-model.js';
 import type { Terminal } from './terminal.js';
 import { askTorch, deviceIn, trainingDevice, type TrainingDevice } from './training-device.js';
 
@@ -55,6 +48,11 @@ export type ChosenModels = Pick<
 export async function chosenModels(choosing: Choosing): Promise<ChosenModels> {
   const { root, options, data, terminal } = choosing;
   const { box } = options;
+  refuseOthersLearning(data, options.restore, {
+    baseModel: nameAt(placeOf(choosing)),
+    policies: options.policies ?? lastPolicies(data),
+    quantization: chosenQuantization(options.quantization, data, inheritedEnvironment()),
+  });
   const chosen = box === undefined ? await chosenHere(choosing) : await chosenOnCards(choosing, box);
   const { policies, base } = chosen;
   if (base !== undefined && policies.includes(base.name))
@@ -62,11 +60,8 @@ export async function chosenModels(choosing: Choosing): Promise<ChosenModels> {
   const files = await baseFilesIn(base?.folder ?? laptopModel(root), lastBaseFiles(data));
   const judge = chosen.box?.judge === undefined ? await judgeModel(options.judge, lastJudge(data)) : undefined;
   if (judge !== undefined && judge.away !== '') terminal.warn(`the judge at ${judge.url}: ${judge.away}; votes wait`);
-  const teacher = teacherModel(options.teacher, lastTeacher(data), inheritedEnvironment());
-  if (teacher !== undefined) terminal.step(`teacher: ${teacher} (--teacher; none: the one of the recipe)`);
   return {
     ...chosen,
-    ...(teacher === undefined ? {} : { teacher }),
     ...(files === undefined ? {} : { baseFiles: files }),
     ...(judge === undefined ? {} : { judge }),
   };
@@ -92,6 +87,7 @@ async function chosenHere(choosing: Choosing): Promise<ChosenModels> {
   refuseEngine(engine, quantization);
   if (quantization !== 'none')
     tellQuantization(terminal, engine, options.model === undefined && lastModel(data) === undefined);
+  const teacher = chosenTeacher(choosing);
   const { base, answers } = await baseOf({ ...choosing, quantization }, engine, device);
   if (isElsewhere(engine)) {
     const rank = adapterRank({ base, environment: inheritedEnvironment() });
@@ -102,6 +98,7 @@ async function chosenHere(choosing: Choosing): Promise<ChosenModels> {
     engine,
     device,
     quantization,
+    ...teacher,
     ...(base === undefined ? {} : { base }),
     ...(answers === undefined ? {} : { answers }),
   };
@@ -120,12 +117,12 @@ function tellQuantization(terminal: Terminal, engine: EngineChoice, isLaptops: b
 }
 
 async function baseOf(
-  { root, options, data, terminal, signal, quantization }: Choosing & { readonly quantization: Quantization },
+  choosing: Choosing & { readonly quantization: Quantization },
   engine: EngineChoice,
   device: TrainingDevice,
 ): Promise<Pick<LaunchOptions, 'base' | 'answers'>> {
-  const last = lastModel(data);
-  const place = options.model ?? (last === undefined ? undefined : { folder: last });
+  const { root, data, terminal, signal, quantization } = choosing;
+  const place = placeOf(choosing);
   if (isElsewhere(engine)) refuseOtherBaseOf(engine, nameAt(place));
   if (place === undefined) return {};
   const room = { ...roomFor(engine, device), quantization };
@@ -136,6 +133,12 @@ async function baseOf(
   const answers = await checkTemplate(root, base.folder);
   for (const [what, why] of [...base.reasons, ['tools', answers]]) terminal.step(`${base.name}: ${what} ${why}`);
   return { base, answers };
+}
+
+/** Undefined: the laptop's. */
+function placeOf({ options, data }: Choosing): ModelPlace | undefined {
+  const last = lastModel(data);
+  return options.model ?? (last === undefined ? undefined : { folder: last });
 }
 
 /** A model's name is its folder's, which is known before its weights are fetched. */

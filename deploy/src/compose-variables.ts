@@ -3,14 +3,16 @@
 import { inheritedEnvironment } from '@backtalk/kit';
 import type { ChosenOnCards } from './box-choice.js';
 import { adapterRank } from './engine-process.js';
+import { dtypeOn } from './processes.js';
 import { adaptersAtOnce, adaptersKept, rankServed, toolParserOf } from './vllm-program.js';
 
 export function composeVariables(chosen: ChosenOnCards, port: number): Readonly<Record<string, string>> {
-  const { box, base, policies, answers = '', votes, checkpoints } = chosen;
+  const { box, base, policies, answers = '', votes, checkpoints, device, engine: kind } = chosen;
   const { engines, judge, training } = box;
   const [engine] = engines;
   if (engine === undefined) return {};
-  const rank = adapterRank({ base, environment: inheritedEnvironment() });
+  const environment = inheritedEnvironment();
+  const rank = adapterRank({ base, environment });
   const profiles = [...(judge === undefined ? [] : ['judge']), ...(checkpoints === undefined ? [] : ['checkpoints'])];
   return {
     BACKTALK_PORT: String(port),
@@ -39,6 +41,8 @@ export function composeVariables(chosen: ChosenOnCards, port: number): Readonly<
           BACKTALK_JUDGE_CONTEXT: String(judge.contextTokens),
         }),
     ...(votes === undefined ? {} : { BACKTALK_JUDGE_VOTES: String(votes) }),
+    BACKTALK_DEVICE: device.device,
+    BACKTALK_DTYPE: environment['BACKTALK_DTYPE'] ?? dtypeOn(device.device, kind, box),
     ...(training === undefined
       ? {}
       : {

@@ -1,6 +1,17 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { PassThrough } from 'node:stream';
 import { cappedBytes, folderBytes } from '@backtalk/kit';
 import { TemporaryDirectory } from '@backtalk/kit/testing';
@@ -14,6 +25,13 @@ import { loadSecrets, type Secrets } from './secrets.js';
 import { createTerminal } from './terminal.js';
 
 const folder = new TemporaryDirectory('data');
+const lock = folder.join('lock');
+
+/** As a start that was killed leaves it; one of an earlier release left a file. */
+function leaveLock(identity: string, leave: (identity: string, file: string) => void = symlinkSync): void {
+  if (lstatSync(lock, { throwIfNoEntry: false }) !== undefined) unlinkSync(lock);
+  leave(identity, lock);
+}
 
 const startOf = (data: DataFolder) => ({
   data,
@@ -43,18 +61,21 @@ describe('the data folder', () => {
 
   it('a data folder belongs to one start at a time; the lock of a start that was killed does not block the next', () => {
     const data = openDataFolder(folder.path);
-    writeFileSync(folder.join('lock'), identityOf(process.ppid) ?? '');
-    expect(() => lockDataFolder(data)).toThrow(`Backtalk runs on ${folder.path} already`);
-    // Its number may belong to another process by now.
-    for (const gone of ['999999999:1', `${String(process.ppid)}:1`, '']) {
-      writeFileSync(folder.join('lock'), gone);
-      expect(() => lockDataFolder(data)).not.toThrow();
+    for (const leave of [symlinkSync, (identity: string, file: string) => writeFileSync(file, identity)]) {
+      leaveLock(identityOf(process.ppid) ?? '', leave);
+      expect(() => lockDataFolder(data)).toThrow(`Backtalk runs on ${folder.path} already`);
+      // Its number may belong to another process by now.
+      for (const gone of ['999999999:1', `${String(process.ppid)}:1`, '?']) {
+        leaveLock(gone, leave);
+        expect(() => lockDataFolder(data)).not.toThrow();
+        expect(readlinkSync(lock)).toBe(identityOf(process.pid));
+      }
     }
   });
 
   it('one of many starts at one time gets the folder, also where a killed start left its lock', async () => {
     const data = openDataFolder(folder.path);
-    writeFileSync(folder.join('lock'), '999999999:1');
+    leaveLock('999999999:1');
     const module = new URL('../dist/data-folder.js', import.meta.url).href;
     const program = `
       const { lockDataFolder, openDataFolder } = await import(${JSON.stringify(module)});
@@ -73,7 +94,6 @@ describe('the data folder', () => {
     await Promise.all(ended);
     expect(outcomes.sort()).toEqual([...Array<string>(5).fill('already_running'), 'taken']);
     expect(readdirSync(folder.path).filter((name) => name.startsWith('lock'))).toEqual(['lock']);
-    expect(statSync(folder.join('lock')).mode & 0o777).toBe(0o600);
   });
 
   it('the data folder keeps its secrets from start to start', () => {

@@ -1,6 +1,15 @@
 // The one folder that holds state: its layout, its lock, its size, and how it is emptied.
-import { randomUUID } from 'node:crypto';
-import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { modelsFolder } from '@backtalk/kit';
 import { deployErrors } from './errors.js';
@@ -18,12 +27,13 @@ const folders = {
   models: modelsFolder,
 } as const;
 
-/** `processes`: what runs, for the next start to end if this one cannot. */
+/** `processes`: what runs, for the next start to end if this one cannot. `restoring`: the copy that is not whole here yet. */
 const files = {
   connection: 'connection.json',
   keys: 'keys.json',
   secrets: 'secrets.json',
   processes: 'processes.json',
+  restoring: 'restoring',
   natsConfig: 'nats.conf',
   valkeyConfig: 'valkey.conf',
 } as const;
@@ -56,20 +66,18 @@ export function writePrivate(file: string, text: string): void {
   renameSync(beside, file);
 }
 
-/** Takes the folder for this process; gives the call that lets it go. Of two starts at one time, one gets it. */
+/**
+ * Takes the folder for this process; gives the call that lets it go. Of two starts at one time, one gets it. The lock is a link that
+ * leads nowhere, whose target says who holds it: it appears with that or not at all, never in place of another, and needs no room for
+ * bytes, since a full disk is when a reset is wanted.
+ */
 export function lockDataFolder(folder: DataFolder): () => void {
   const file = join(folder.path, 'lock');
-  const own = `${file}.new.${randomUUID()}`;
-  writeFileSync(own, identityOf(process.pid) ?? '', { mode: 0o600 });
-  try {
-    // A link appears with its content or not at all, and never in place of another.
-    if (!hasLinked(own, file) && !hasReplaced(own, file))
-      throw deployErrors.running({ folder: folder.path, pid: holderOf(file) ?? 0 });
-  } finally {
-    rmSync(own, { force: true });
-  }
+  const own = identityOf(process.pid) ?? '?';
+  if (!hasLinked(own, file) && !hasReplaced(own, file))
+    throw deployErrors.running({ folder: folder.path, pid: holderOf(file) ?? 0 });
   return () => {
-    rmSync(file, { force: true });
+    remove(file);
   };
 }
 
@@ -79,15 +87,15 @@ function hasReplaced(own: string, file: string): boolean {
   if (!hasLinked(own, turn)) {
     // Where its start was killed in the middle of this, the next start finds the way free.
     const left = textOf(turn);
-    if (left !== undefined && stillRuns(left) === undefined) rmSync(turn, { force: true });
+    if (left !== undefined && stillRuns(left) === undefined) remove(turn);
     return false;
   }
   try {
     if (holderOf(file) !== undefined) return false;
-    rmSync(file, { force: true });
+    remove(file);
     return hasLinked(own, file);
   } finally {
-    rmSync(turn, { force: true });
+    remove(turn);
   }
 }
 
@@ -97,13 +105,18 @@ function holderOf(lock: string): number | undefined {
   return pid === process.pid ? undefined : pid;
 }
 
-/** Undefined where there is no such file, or no more. */
+/** Undefined where there is no such lock, or no more. An earlier release wrote a file. */
 function textOf(lock: string): string | undefined {
   let text = '';
-  return isDone('ENOENT', () => (text = readFileSync(lock, 'utf8'))) ? text : undefined;
+  const isThere = isDone('ENOENT', () => {
+    if (!isDone('EINVAL', () => (text = readlinkSync(lock)))) text = readFileSync(lock, 'utf8');
+  });
+  return isThere ? text : undefined;
 }
 
-const hasLinked = (from: string, to: string) => isDone('EEXIST', () => linkSync(from, to));
+const hasLinked = (identity: string, lock: string) => isDone('EEXIST', () => symlinkSync(identity, lock));
+/** `rmSync` of some releases of Node leaves a link that leads nowhere. */
+const remove = (lock: string) => isDone('ENOENT', () => unlinkSync(lock));
 
 /** False where the one expected thing was in the way. */
 function isDone(expected: string, work: () => unknown): boolean {

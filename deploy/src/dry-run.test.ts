@@ -1,7 +1,9 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
 import { repositoryRoot, TemporaryDirectory } from '@backtalk/kit/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -35,6 +37,7 @@ beforeAll(() => {
     mkdirSync(folder);
     writeFileSync(`${folder}/config.json`, JSON.stringify(fields));
   }
+  writeFileSync(`${folders.reader}/tokenizer.json`, '{}');
 });
 
 afterAll(() => {
@@ -190,10 +193,43 @@ describe('a dry run', () => {
     expect(lines.join('\n')).not.toContain(key);
   });
 
+  it('the compose file is told where steps compute, and in which numbers, as the plan has it', async () => {
+    const training = async (...flags: readonly string[]) => {
+      const { by } = await processesOf(['--gpus', '2x80GB', ...flags]);
+      const { BACKTALK_DEVICE, BACKTALK_DTYPE } = by.get('training-worker')?.environment ?? {};
+      return [`BACKTALK_DEVICE=${BACKTALK_DEVICE ?? ''}`, `BACKTALK_DTYPE=${BACKTALK_DTYPE ?? ''}`];
+    };
+    for (const [flags, device] of [[[], 'cuda'] as const, [['--device', 'cpu'], 'cpu'] as const]) {
+      const lines = (await said(['--gpus', '2x80GB', '--compose', ...flags], {})).split('\n');
+      expect(lines).toEqual(expect.arrayContaining(await training(...flags)));
+      expect(lines).toContain(`BACKTALK_DEVICE=${device}`);
+    }
+  });
+
+  it.each(['--compose', '--json'])(
+    'a dry run with %s that is refused writes nothing into the file that waits for it',
+    (as) => {
+      const main = fileURLToPath(new URL('../dist/main.js', import.meta.url));
+      const flags = ['--profile', 'gpu', '--dry-run', as, '--gpus', '80GB', '--model', '/gone'];
+      const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'start', ...flags], { encoding: 'utf8' });
+      expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+      expect(stderr).toContain('The model in /gone cannot be served');
+    },
+  );
+
+  it('a dry run names the teacher, and who is told of it', async () => {
+    const { by } = await processesOf(['--gpus', '80GB', '--teacher', folders.reader]);
+    expect(by.get('training-worker')?.environment).toMatchObject({ BACKTALK_TEACHER_MODEL_DIR: folders.reader });
+    expect(by.get('trainer')?.environment['BACKTALK_RECIPE_SET']).toContain('teacher=other');
+  });
+
   it.each<[readonly string[], Readonly<Record<string, string>>, string]>([
     [[], { HF_CKPT: 'Qwen/Qwen3-4B' }, 'Qwen/Qwen3-4B is not fetched yet, and a dry run fetches nothing'],
     [['--engine', 'http://e'], {}, "it starts vLLM on this machine's cards, and --engine http://e is another"],
     [['--judge-url', 'http://j'], { PRM_MODEL_PATH: '/m' }, '--judge-url and PRM_MODEL_PATH name two judges'],
+    [['--compose', '--judge-url', 'http://j'], {}, 'compose.gpu.yaml takes no --judge-url: say --judge-url none, or'],
+    [['--compose', '--teacher', folders.reader], {}, 'compose.gpu.yaml takes no --teacher: say --teacher none, or'],
+    [['--compose', '--host', '0.0.0.0'], {}, 'compose.gpu.yaml takes no --host: say --host 127.0.0.1, or leave out'],
     [[], { HF_CKPT: '/gone' }, 'The model in /gone cannot be served: it has no config.json that can be read'],
   ])('refuses %j with %j in one line', async (flags, variables, line) => {
     await expect(said(['--gpus', '80GB', ...flags], variables)).rejects.toThrow(line);

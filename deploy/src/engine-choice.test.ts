@@ -249,20 +249,30 @@ describe('a choice from start to start', () => {
     return new Map([...servers, ...workers, ...services].map((spec) => [spec.name, spec]));
   };
 
+  const other = {
+    name: 'other',
+    recipe: 'small',
+    contextTokens: 64,
+    kvTokens: 64,
+    kvBytes: 64,
+    sampleTokens: 64,
+  } as const;
+
   it('the laptop’s own model is sampled so that its first answers make sense, and no other model is', () => {
     const temperature = (more: Parameters<typeof processesOf>[0]) =>
       Number(processesOf(more).get('gateway')?.env['BACKTALK_TEMPERATURE']);
     expect(temperature({})).toBeLessThanOrEqual(0.5);
     expect(temperature({ environment: { BACKTALK_TEMPERATURE: '0.9' } })).toBe(0.9);
-    const base = {
-      name: 'other',
-      recipe: 'small',
-      contextTokens: 64,
-      kvTokens: 64,
-      kvBytes: 64,
-      sampleTokens: 64,
-    } as const;
-    expect(temperature({ base })).toBeNaN();
+    expect(temperature({ base: other })).toBeNaN();
+  });
+
+  it('a base that is not the laptop’s, and a teacher, has as long to load as vLLM has', () => {
+    const vllm = processesOf({ engine: 'vllm' }).get('engine')?.readyWithinMs ?? 0;
+    const waits = (more: Parameters<typeof processesOf>[0]) =>
+      ['engine', 'training-worker'].map((name) => processesOf(more).get(name)?.readyWithinMs);
+    for (const more of [{ base: other }, { teacher: '/teacher' }]) expect(waits(more)).toEqual([vllm, vllm]);
+    for (const wait of waits({})) expect(wait).toBeLessThan(vllm);
+    expect(processesOf({ base: other }).get('gateway')?.readyWithinMs).toBeGreaterThanOrEqual(vllm);
   });
 
   it('an engine elsewhere gets no process here; who asks engines has its key, and collector and training worker have not', async () => {

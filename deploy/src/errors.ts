@@ -41,6 +41,18 @@ export const deployErrors = defineErrors('deploy', {
     retry: 'never',
     message: (p: { folder: string }) => `${p.folder} has been used: restore into a new folder, with --data DIR.`,
   },
+  restoreCutOff: {
+    code: 'restore_cut_off',
+    retry: 'never',
+    message: (p: { folder: string; copy: string }) =>
+      `The restore of ${p.copy} into ${p.folder} was cut off: start again with --restore ${p.copy}, or empty the folder with npm run reset.`,
+  },
+  otherCopy: {
+    code: 'other_copy',
+    retry: 'never',
+    message: (p: { copy: string; found: string; here: string; flag: string }) =>
+      `What the copy in ${p.copy} has learned belongs to ${p.found}, and this start has ${p.here}: start ${p.flag}.`,
+  },
   otherBase: {
     code: 'other_base_model',
     retry: 'never',

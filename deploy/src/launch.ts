@@ -29,7 +29,7 @@ import { ProcessRecord } from './process-record.js';
 import { baseModel, policy, type Machine } from './machine.js';
 import { machineProcesses } from './processes.js';
 import { refuseOtherQuantization } from './quantization.js';
-import { copyRestored } from './restored-files.js';
+import { copyRestored, endRestore } from './restored-files.js';
 import { loadSecrets, type Secrets } from './secrets.js';
 import { Supervisor } from './supervisor.js';
 import type { Terminal } from './terminal.js';
@@ -80,8 +80,8 @@ export const laptopModel = (root: string) => join(root, '.venv', 'models', baseM
 export interface Launched {
   readonly supervisor: Supervisor;
   readonly secrets: Secrets;
-  /** Starts everything; resolves when all of it serves. */
-  up(): Promise<void>;
+  /** Starts everything; resolves when all of it serves. Once `stopping` says so, it rejects and writes nothing more. */
+  up(stopping?: AbortSignal): Promise<void>;
 }
 
 /** Of the data folder's cap: the log of turns may take this much; weights and the rest share what is left. */
@@ -97,7 +97,7 @@ export function launch(options: LaunchOptions): Launched {
   return {
     supervisor,
     secrets,
-    up: async () => {
+    up: async (stopping = new AbortController().signal) => {
       refuseOtherBase(data, base?.name, options.baseFiles);
       refuseOtherQuantization(data, quantization);
       const [busy] = await busyPorts(ports, host, !isElsewhere(engine), portsOnCards(ports, options.box));
@@ -115,7 +115,8 @@ export function launch(options: LaunchOptions): Launched {
       writePrivate(data.valkeyConfig, `requirepass ${secrets.valkeyPassword}\n`);
       const { servers, workers, services } = machineProcesses(machineOf(options, secrets));
       await supervisor.start(servers.map(adapt));
-      await prepareBroker(options, secrets);
+      await prepareBroker(options, secrets, stopping);
+      stopping.throwIfAborted();
       const { dataCapBytes, baseFiles } = options;
       const { box } = options;
       writeConnection({
@@ -134,6 +135,7 @@ export function launch(options: LaunchOptions): Launched {
         dataCapBytes,
         baseFiles,
       });
+      endRestore(data);
       await supervisor.start(workers.map(adapt), services.map(adapt));
     },
   };
@@ -181,33 +183,41 @@ function portsOnCards(ports: Ports, box: BoxPlan | undefined): readonly (readonl
 
 const brokerReadyWithinMs = 30_000;
 
-async function prepareBroker(options: LaunchOptions, { passwords }: Secrets): Promise<void> {
+async function prepareBroker(options: LaunchOptions, { passwords }: Secrets, signal: AbortSignal): Promise<void> {
   const { ports, data, dataCapBytes, restore, terminal, streamReplicas: replicas = 1 } = options;
   const bounds = { replicas, turnsBytesMax: Math.floor(dataCapBytes * turnsShare) };
-  await asAdmin(ports, passwords.admin, async (broker) => {
+  const prepare = async (broker: Broker) => {
     if (restore !== undefined) {
       const blobs = folderBlobStore(data.blobs);
-      const manifest = await restoreBackup({ broker, blobs, folder: restore, bounds });
+      const onProgress = () => signal.throwIfAborted();
+      const manifest = await restoreBackup({ broker, blobs, folder: restore, bounds, onProgress });
       const messages = manifest.streams.reduce((sum, stream) => sum + stream.messages, 0);
       terminal.step(`restored ${String(messages)} facts and ${String(manifest.blobs)} blobs of ${manifest.takenAt}`);
     }
-    await ensureStreams(broker, { ...bounds, withinMs: brokerReadyWithinMs });
-  });
+    await ensureStreams(broker, { ...bounds, withinMs: brokerReadyWithinMs, signal });
+  };
+  await asAdmin(ports, passwords.admin, prepare, signal);
 }
 
 /** Of this machine, as its administrator. */
-export function adminConnection(ports: Ports, password: string): Promise<Broker> {
+export function adminConnection(ports: Ports, password: string, signal?: AbortSignal): Promise<Broker> {
   return connectBroker({
     url: `nats://127.0.0.1:${String(ports.nats)}`,
     user: 'admin',
     password,
     name: 'deploy',
     logger: createLogger({ service: 'deploy', level: 'silent' }),
+    ...(signal === undefined ? {} : { signal }),
   });
 }
 
-async function asAdmin(ports: Ports, password: string, use: (broker: Broker) => Promise<void>): Promise<void> {
-  const broker = await adminConnection(ports, password);
+async function asAdmin(
+  ports: Ports,
+  password: string,
+  use: (broker: Broker) => Promise<void>,
+  signal?: AbortSignal,
+): Promise<void> {
+  const broker = await adminConnection(ports, password, signal);
   try {
     await use(broker);
   } finally {

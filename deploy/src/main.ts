@@ -9,7 +9,7 @@ import { startMachine } from './start-machine.js';
 import { createTerminal } from './terminal.js';
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
-const terminal = createTerminal(process.stdout);
+let terminal = createTerminal(process.stdout);
 
 try {
   const options = readOptions(process.argv.slice(2), root);
@@ -20,6 +20,8 @@ try {
       // The reader has enough, as `head` has: that is no failure.
       process.exit(0);
     });
+    // What reads JSON or variables gets nothing else, and a person sees why there is none.
+    if (options.box.json || options.box.compose) terminal = createTerminal(process.stderr);
     await dryRun(root, options, options.box, process.stdout);
   } else await startMachine(root, options, terminal);
 } catch (error) {

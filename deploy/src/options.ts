@@ -1,7 +1,7 @@
 // Command-line options of the supervisor, checked: what is wrong is named with what is wanted.
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { versionParts, type Quantization } from '@backtalk/kit';
+import { isPolicyName, type Quantization } from '@backtalk/kit';
 import { cardsOfFlag, type Card } from './box-cards.js';
 import { boxSaid, type BoxSaid } from './box-variables.js';
 import { engineApi, type EngineFlags } from './engine-choice.js';
@@ -54,6 +54,8 @@ export interface BoxOptions {
   readonly compose: boolean;
 }
 
+/** This machine's programs alone reach it. */
+export const usualHost = '127.0.0.1';
 const units: Readonly<Record<string, number>> = { MB: 1e6, GB: 1e9, TB: 1e12 };
 
 export function readOptions(
@@ -73,7 +75,7 @@ export function readOptions(
       'dry-run': { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       compose: { type: 'boolean', default: false },
-      host: { type: 'string', default: '127.0.0.1' },
+      host: { type: 'string', default: usualHost },
       yes: { type: 'boolean', default: false },
       restore: { type: 'string' },
       policies: { type: 'string' },
@@ -214,8 +216,12 @@ const policiesMax = 16;
 /** A name becomes a part of paths, of subjects on the broker and of versions' names, which end with -v and a number. */
 function policiesOf(said: Said): readonly string[] {
   const names = said.value.split(',').map((name) => name.trim());
-  const areNames = names.every((name) => /^[A-Za-z0-9_-]{1,64}$/.test(name) && versionParts(name) === undefined);
-  if (areNames && !names.includes(baseModel) && new Set(names).size === names.length && names.length <= policiesMax)
+  if (
+    names.every(isPolicyName) &&
+    !names.includes(baseModel) &&
+    new Set(names).size === names.length &&
+    names.length <= policiesMax
+  )
     return names;
   const wanted = `one to ${String(policiesMax)} different names with commas between, each of letters, digits, - and _, none like a version (ada-v1) or the base model`;
   throw refusalOf(said, wanted);

@@ -1,6 +1,9 @@
+import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { TemporaryDirectory } from '@backtalk/kit/testing';
 import { afterAll, afterEach, expect, it } from 'vitest';
 import { openDataFolder } from './data-folder.js';
@@ -9,6 +12,7 @@ import { resetMachine } from './reset.js';
 import { loadSecrets } from './secrets.js';
 import { createTerminal } from './terminal.js';
 
+const run = promisify(execFile);
 const directory = new TemporaryDirectory('reset');
 afterAll(() => {
   directory.remove();
@@ -58,4 +62,15 @@ it('a reset deletes nothing without a word, and then all of it', async () => {
   process.exitCode = undefined;
   await reset(folder, '--yes');
   expect([existsSync(folder), process.exitCode]).toEqual([false, undefined]);
+});
+
+it('a reset forgets everything where not one byte can be written, as on a full disk', async () => {
+  const folder = directory.join('full');
+  openDataFolder(folder);
+  loadSecrets(folder);
+  const main = fileURLToPath(new URL('../dist/main.js', import.meta.url));
+  const withoutRoom = ['-c', 'ulimit -f 0; exec "$0" "$@"', process.execPath, main];
+  const { stdout } = await run('sh', [...withoutRoom, 'reset', '--yes', '--data', folder]);
+  expect(stdout).toBe('Everything is forgotten: the next start begins from the base model.\n');
+  expect(existsSync(folder)).toBe(false);
 });

@@ -30,9 +30,11 @@ export async function resetMachine(options: Options, terminal: Terminal): Promis
   await endSurvivors(data.processes);
   // Secrets go too, so every keyed hash of the next start is another one.
   const own = namesOf(data);
-  const foreign = readdirSync(data.path).filter((name) => !isOwn(name, own));
-  for (const name of readdirSync(data.path))
-    if (!foreign.includes(name)) rmSync(join(data.path, name), { recursive: true, force: true });
+  const names = readdirSync(data.path);
+  const foreign = names.filter((name) => !isOwn(name, own));
+  for (const name of names)
+    if (isOwn(name, own) && name !== 'lock') rmSync(join(data.path, name), { recursive: true, force: true });
+  release();
   if (foreign.length === 0) rmSync(data.path, { recursive: true, force: true });
   else terminal.line(`Left in ${options.data}, since no start made it: ${foreign.join(', ')}`);
   terminal.line('Everything is forgotten: the next start begins from the base model.');

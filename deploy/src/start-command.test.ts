@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inheritedEnvironment } from '@backtalk/kit';
@@ -60,6 +61,25 @@ describe('the start command', () => {
       timeout: 20_000,
     });
     expect(stdout).toBe(`Nothing to forget: ${elsewhere.join('state')} does not exist.\n`);
+    elsewhere.remove();
+  });
+
+  it('launch variables that name a folder are taken from where they were typed, and a model may be one of the hub’s', () => {
+    const elsewhere = new TemporaryDirectory('start');
+    mkdirSync(elsewhere.join('models', 'base'), { recursive: true });
+    const said = { HF_CKPT: 'models/base', PRM_MODEL_PATH: 'Qwen/Qwen3-4B', SAVE_CKPT: ' saved', NUM_GPUS: '2' };
+    const meant = new URL('../setup/meant-paths.mjs', import.meta.url).href;
+    const script = `import { variablesAsMeant } from ${JSON.stringify(meant)};
+      console.log(JSON.stringify(variablesAsMeant(${JSON.stringify(said)}, process.cwd())));`;
+    const { stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', script], {
+      cwd: elsewhere.path,
+      encoding: 'utf8',
+    });
+    expect(JSON.parse(stdout)).toEqual({
+      HF_CKPT: elsewhere.join('models', 'base'),
+      PRM_MODEL_PATH: 'Qwen/Qwen3-4B',
+      SAVE_CKPT: elsewhere.join('saved'),
+    });
     elsewhere.remove();
   });
 });

@@ -59,11 +59,11 @@ function welcome(terminal: Terminal, { ports, host, data, models, root }: Welcom
 
 export async function startMachine(root: string, options: Options, terminal: Terminal): Promise<void> {
   const stopping = new AbortController();
-  const stopped = new Promise<'stop'>((resolve) => {
+  const stopped = new Promise<void>((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
       process.on(signal, () => {
+        resolve();
         stopping.abort();
-        resolve('stop');
       });
     }
   });
@@ -98,10 +98,11 @@ export async function startMachine(root: string, options: Options, terminal: Ter
     supervisor.killAll();
   });
   let tellNoMore = (): Promise<void> => Promise.resolve();
+  // Asked to stop during the checks, it starts nothing.
+  const rising = stopping.signal.aborted ? Promise.resolve() : up(stopping.signal);
   try {
-    // Asked to stop during the checks, it starts nothing.
-    const first = stopping.signal.aborted ? 'stop' : await Promise.race([up(), stopped]);
-    if (first !== 'stop') {
+    await Promise.race([rising, stopped]);
+    if (!stopping.signal.aborted) {
       sizeWatch.start();
       welcome(terminal, { ports, host, data, models, root });
       tellNoMore = await tellServed(() => adminConnection(ports, secrets.passwords.admin), terminal);
@@ -113,6 +114,8 @@ export async function startMachine(root: string, options: Options, terminal: Ter
     await sizeWatch.stop();
     await tellNoMore();
     await supervisor.stop();
+    // What is still on its way up must not write into a folder, or a broker, that is the next start's.
+    await rising.catch(() => undefined);
     release();
   }
   terminal.step('everything has stopped');

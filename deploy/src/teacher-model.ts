@@ -2,12 +2,22 @@
 // sets. Out: its folder, or one line that says why it cannot teach. Whether its tokens are the base's is the training worker's to see.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { modelConfig, unservable } from '@backtalk/kit';
+import { inheritedEnvironment, modelConfig, unservable } from '@backtalk/kit';
 import { jsonOf } from './base-model.js';
+import type { Choosing } from './chosen-models.js';
+import { lastTeacher } from './connection.js';
 import { deployErrors } from './errors.js';
 
 /** Takes away what an earlier start was told. */
 export const noTeacher = 'none';
+
+/** Of this start, and said where there is one. */
+export function chosenTeacher({ options, data, terminal }: Choosing): { readonly teacher?: string } {
+  const teacher = teacherModel(options.teacher, lastTeacher(data), inheritedEnvironment());
+  if (teacher === undefined) return {};
+  terminal.step(`teacher: ${teacher} (--teacher; none: the one of the recipe)`);
+  return { teacher };
+}
 
 /** Undefined: who the recipe says, without a model of its own. */
 export function teacherModel(

@@ -8,7 +8,12 @@ export interface Terminal {
   table(rows: readonly (readonly [string, string])[]): void;
 }
 
+/** A closed pipe or window, a full disk: nothing that runs ends for that. */
+const loseWords = () => undefined;
+
 export function createTerminal(out: NodeJS.WritableStream): Terminal {
+  // Once, however many terminals write there.
+  out.off('error', loseWords).on('error', loseWords);
   const startedAt = performance.now();
   const elapsed = () => `${((performance.now() - startedAt) / 1000).toFixed(1).padStart(5)} s`;
   const line = (text: string) => {

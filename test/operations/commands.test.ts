@@ -38,7 +38,7 @@ beforeAll(async () => {
   });
   book = await LogBook.open(machine);
   const crowd = startCrowd({ gateway: machine.gateway, seed: 8, clients: 3, corrects: 1 });
-  await until(async () => (await book.read()).staged.length >= 6, { what: 'Three versions', timeoutMs: 60_000 });
+  await until(async () => (await book.read()).staged.length >= 6, { what: 'Three versions', timeoutMs: 60_000, everyMs: 200 });
   await crowd.stop();
   await settleLearning(machine, book, 60_000);
 });
@@ -274,7 +274,7 @@ describe('backup, restore and streams', () => {
     expect(stdout).toContain(`npm start -- --data NEW --restore ${folder}`);
     expect(existsSync(join(folder, 'manifest.json'))).toBe(true);
     const again = await values(['backup', '--to', directory.join('another')]);
-    expect(again).toMatchObject({ status: 0, values: [{ folder: directory.join('another'), format: 1 }] });
+    expect(again).toMatchObject({ status: 0, values: [{ format: 1, served: { baseModel: 'smollm2-135m-wishes' } }] });
   });
 
   it('refuses to restore over what has been used', async () => {

@@ -30,6 +30,7 @@ export async function backup({ connection, output }: CommandContext, to: string)
       blobs,
       folder,
       files,
+      served: servedBy(connection),
       onProgress: (what, done) => {
         if (what !== 'blobs') progress.update(done, what);
       },
@@ -49,7 +50,12 @@ export async function backup({ connection, output }: CommandContext, to: string)
   output.line(`Go on from it: npm start -- --data NEW --restore ${shellQuoted(folder)}${flagsOf(connection)}`);
 }
 
-/** What a start does not find in the copy: whose versions these are. */
+/** A cluster does not say it. */
+function servedBy({ data, baseModel, policies, quantization = 'none' }: Connection) {
+  return data === undefined ? undefined : { baseModel, policies, quantization };
+}
+
+/** What a start from the copy has to be told. */
 function flagsOf({ model, policies, quantization = 'none' }: Connection): string {
   const names = policies.join(',');
   return [

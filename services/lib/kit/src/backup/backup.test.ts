@@ -167,6 +167,14 @@ describe('a backup', () => {
     expect(modes).toEqual([0o700, 0o600, 0o600, 0o600]);
   });
 
+  it('a backup says what its installation serves, where that is known', async () => {
+    const served = { baseModel: 'Qwen3-4B', policies: ['ada', 'ben'], quantization: 'nf4' } as const;
+    const start = { broker: await nats.connect('admin'), blobs: folderBlobStore(folders.join('none')) };
+    await backUp({ ...start, folder: folders.join('served'), served });
+    expect(readManifest(folders.join('served')).served).toEqual(served);
+    expect(readManifest(folders.join('copy')).served).toBeUndefined();
+  });
+
   it('a backup does not overwrite another', async () => {
     const broker = await nats.connect('admin');
     const blobs = folderBlobStore(folders.join('blobs'));

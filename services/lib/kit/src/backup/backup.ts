@@ -18,6 +18,7 @@ import {
   type keptStreams,
   type Manifest,
   readManifest,
+  type Served,
   type SnapshotFile,
   snapshotFileOf,
   together,
@@ -34,11 +35,13 @@ interface BackUpOptions {
   readonly folder: string;
   /** Further files to keep, by their paths: keys and secrets of a laptop. */
   readonly files?: readonly { readonly name: (typeof keptFiles)[number]; readonly path: string }[];
+  /** What the installation serves, where it says so. */
+  readonly served?: Served | undefined;
   readonly onProgress?: (what: string, done: number) => void;
 }
 
 export async function backUp(options: BackUpOptions): Promise<Manifest> {
-  const { broker, blobs, folder, files = [], onProgress } = options;
+  const { broker, blobs, folder, files = [], served, onProgress } = options;
   await makeFolder(folder);
   if (existsSync(join(folder, 'manifest.json'))) throw backupErrors.folderTaken({ folder });
   // It may have been there: everything below it is its owner's alone.
@@ -58,7 +61,8 @@ export async function backUp(options: BackUpOptions): Promise<Manifest> {
   }
   const copied = await copyBlobs(blobs, folderBlobStore(join(folder, 'blobs')), onProgress);
   const names = files.map(({ name }) => name);
-  const manifest: Manifest = { format: 1, takenAt: new Date().toISOString(), streams, blobs: copied, files: names };
+  const takenAt = new Date().toISOString();
+  const manifest: Manifest = { format: 1, takenAt, streams, blobs: copied, files: names, served };
   writeManifest(folder, manifest);
   return manifest;
 }

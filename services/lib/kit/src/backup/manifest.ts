@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { quantizations } from '../model/model-memory.js';
 import { backupErrors } from './backup.js';
 
 /** What a backup is made of: nothing else is read, and nothing is written elsewhere, whatever a manifest says. */
@@ -29,6 +30,14 @@ const snapshotFile = z
   .refine(({ stream, file }) => file === snapshotFileOf(stream));
 export type SnapshotFile = z.infer<typeof snapshotFile>;
 
+/** What its versions belong to: a start from it chooses the same. */
+const served = z.object({
+  baseModel: z.string(),
+  policies: z.array(z.string()).readonly(),
+  quantization: z.enum(quantizations),
+});
+export type Served = z.infer<typeof served>;
+
 const schema = z.object({
   format: z.literal(1),
   takenAt: z.string(),
@@ -36,6 +45,8 @@ const schema = z.object({
   blobs: z.number(),
   /** Further files of the installation, below `files/`. */
   files: z.array(z.enum(keptFiles)),
+  /** Left out by a cluster, which does not say it, and by earlier releases. */
+  served: served.optional(),
 });
 export type Manifest = z.infer<typeof schema>;
 
