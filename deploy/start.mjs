@@ -66,10 +66,15 @@ async function setUp(wanted, { skipBuild = false } = {}) {
   mkdirSync(logFolder, { recursive: true });
   const context = { root, logFolder, logFile: join(logFolder, 'setup.log') };
   if (first) say('First start: installing everything that Backtalk needs into this folder (some minutes, about 3 GB).');
-  await installNodePackages(context);
-  await setUpPython(python, wanted, context);
+  const node = async () => {
+    await installNodePackages(context);
+    if (!skipBuild) await build(context);
+  };
+  // Neither needs anything of the other. What fails is said once both have ended: nothing is left half written.
+  const ended = await Promise.allSettled([node(), setUpPython(python, wanted, context)]);
+  const failed = ended.find(({ status }) => status === 'rejected');
+  if (failed !== undefined) throw failed.reason;
   if (wanted.includes('development')) setUpPrometheus(context);
-  if (!skipBuild) await build(context);
 }
 
 function handOver(args) {

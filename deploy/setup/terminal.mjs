@@ -8,6 +8,9 @@ export function say(line) {
   process.stderr.write(`${line}\n`);
 }
 
+/** Steps that run now, side by side: what each is called, with its time so far. */
+const running = new Set();
+
 /** A running step: `progress(text)` updates its line, `done()` and `failed()` end it. */
 export function beginStep(label) {
   const startedAt = Date.now();
@@ -16,21 +19,24 @@ export function beginStep(label) {
   const seconds = () => `${String(Math.round((Date.now() - startedAt) / 1000))} s`;
   const draw = () => {
     const width = process.stderr.columns ?? 100;
-    const line = `  … ${label} (${seconds()}) ${text}`;
+    const line = `  … ${[...running].map((named) => named()).join(', ')} ${text}`;
     process.stderr.write(`\r\u001b[2K${line.slice(0, width - 1)}`);
   };
+  const named = () => `${label} (${seconds()})`;
+  running.add(named);
   const timer = setInterval(() => {
     if (interactive) draw();
     else if (Date.now() - saidAt >= quietIntervalMs) {
       saidAt = Date.now();
-      say(`  … ${label} (${seconds()}) ${text}`);
+      say(`  … ${named()} ${text}`);
     }
   }, 250);
   timer.unref();
   const end = (mark) => {
     clearInterval(timer);
+    running.delete(named);
     if (interactive) process.stderr.write('\r\u001b[2K');
-    say(`  ${mark} ${label} (${seconds()})`);
+    say(`  ${mark} ${named()}`);
   };
   return {
     progress(next) {

@@ -2,6 +2,7 @@
 
 In: the laptop's model, kinds of its wishes (worded as its training never saw them), divergences. Each step draws
 answers of the policy itself, has the base shown the wish as the teacher of all, and is a step of the training worker.
+With `--in-turn` one adapter learns the kinds one after the other, each teacher shown all wishes so far.
 Out: a line of JSON for the base and the base shown the wish, and one a step; *hit*: an answer finds its question of 32.
 PYTHONPATH holds `test`.
 """
@@ -64,21 +65,24 @@ def draw(base: BaseModel, prompts: Sequence[Sequence[int]], seed: int) -> list[l
 
 
 class Lesson:
-    """A wish, questions to practise on, and held-out ones."""
+    """A wish, those that are in force before it, questions to practise on, and held-out ones."""
 
-    def __init__(self, base: BaseModel, embedder: Embedder, kind: Kind, seed: int) -> None:
+    def __init__(
+        self, base: BaseModel, embedder: Embedder, kind: Kind, seed: int, before: Sequence["Lesson"] = ()
+    ) -> None:
         rng = random.Random(seed)
         self._base, self._embedder, self._kind = base, embedder, kind
         self._value = value_of(kind.name, "check", rng)
         self.wish = wording(kind.name, self._value, "check", rng)
+        self._shown = [*(lesson.wish for lesson in before), self.wish]
         questions = questions_to_check(read_answers())
         random.Random(99).shuffle(questions)
         self._held_out, self._practice = questions[:HELD_OUT], questions[HELD_OUT:]
         rng.shuffle(self._practice)
 
     def prompt(self, question: str, *, shown: bool = False) -> tuple[int, ...]:
-        """Ids of a question, with the wish after it or without."""
-        text = f"{question}\n\n{self.wish}" if shown else question
+        """Ids of a question, with the wishes after it or without."""
+        text = "\n\n".join([question, *(self._shown if shown else ())])
         return tuple(self._base.loaded.render_chat([{"role": "user", "content": text}]))
 
     def score(self, *, shown: bool = False) -> dict[str, float]:
@@ -112,17 +116,18 @@ class Lesson:
         ]
 
 
-def learn(base: BaseModel, lesson: Lesson, given: argparse.Namespace, divergence: str) -> None:
-    """Steps of the worker's own, measured on the way."""
+def learn(base: BaseModel, lessons: Sequence[Lesson], given: argparse.Namespace, divergence: str) -> None:
+    """Steps of the worker's own, for one lesson after the other, measured on the way."""
     form = "hybrid" if given.told else "full"
     recipe = replace(LAPTOP, method="opd", opd_form=form, divergence=divergence, max_answer_tokens=given.tokens)
     recipe = replace(recipe, step_bound=given.step_bound, optimizer_steps=given.optimizer_steps)
     recipe = replace(recipe, learning_rate=given.learning_rate)
     with adapted(base.network, AdapterShape(8, 16, base.target_modules), seed=given.seed) as policy:
         optimizer = make_optimizer(policy, recipe, {})
-        for step in range(1, given.steps + 1):
+        for step in range(1, len(lessons) * given.steps + 1):
             begun = time.monotonic()
-            samples = lesson.samples(step, given.samples)
+            known = lessons[: (step - 1) // given.steps + 1]
+            samples = known[-1].samples(step, given.samples)
             loaded, budget = base.loaded, TokenBudget(recipe.micro_batch_tokens)
             items = prepare_batch(samples, recipe, loaded.context_length, loaded.vocabulary_size)
             ends = loaded.end_ids
@@ -132,8 +137,8 @@ def learn(base: BaseModel, lesson: Lesson, given: argparse.Namespace, divergence
             )
             seconds = round(time.monotonic() - begun, 1)
             row: dict[str, Any] = {"divergence": divergence, "form": form, "step": step, "seconds": seconds}
-            if step % given.every == 0 or step == given.steps:
-                row |= lesson.score()
+            if step % given.every == 0 or step % given.steps == 0:
+                row["scores"] = {lesson.wish: lesson.score() for lesson in known}
             figures = {name: round(outcome.measurements[name], 3) for name in ("loss_opd", "kl_step", "step_scale")}
             _write(row | figures)
 
@@ -144,7 +149,7 @@ def _write(row: dict[str, Any]) -> None:
 
 
 def main() -> int:
-    """A block of lines for each kind."""
+    """What the base makes of each kind, then a block of lines for each divergence."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--model", type=Path, default=default_model_dir(), help="folder of the base model")
     parser.add_argument("--kinds", default="emoji,numbered", help="of those that the laptop's model was taught")
@@ -153,6 +158,7 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=4, help="steps between measurements (default: %(default)s)")
     parser.add_argument("--samples", type=int, default=8, help="answers of a step (default: %(default)s)")
     parser.add_argument("--tokens", type=int, default=TOKENS_MAX, help="of each answer that are trained on")
+    parser.add_argument("--in-turn", action="store_true", help="one adapter learns them one after the other")
     parser.add_argument("--told", action="store_true", help="the form hybrid: teachers give answers of their own, too")
     parser.add_argument(
         "--step-bound", type=float, default=40.0, help="nats an answer; 0: no bound (default: %(default)s)"
@@ -164,13 +170,16 @@ def main() -> int:
     torch.set_num_threads(1)
     base = load_base_model(given.model, BASE_MODEL_NAME, "cpu", "float32")
     embedder = Embedder()
+    lessons: list[Lesson] = []
     for name in given.kinds.split(","):
         kind = next(kind for kind in KINDS if kind.name == name)
-        lesson = Lesson(base, embedder, kind, given.seed)
+        lesson = Lesson(base, embedder, kind, given.seed, before=lessons if given.in_turn else ())
+        lessons.append(lesson)
         _write({"kind": name, "wish": lesson.wish})
         _write({"base": lesson.score(), "shown the wish": lesson.score(shown=True)})
-        for divergence in given.divergences.split(","):
-            learn(base, lesson, given, divergence)
+    for divergence in given.divergences.split(","):
+        for group in [lessons] if given.in_turn else [[lesson] for lesson in lessons]:
+            learn(base, group, given, divergence)
     return 0
 
 

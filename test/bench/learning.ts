@@ -3,22 +3,22 @@
 // as missed; nothing here is asserted.
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, readdirSync } from 'node:fs';
-import { loadavg } from 'node:os';
+import { freemem } from 'node:os';
 import { join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
-import { askTorch, baseModel, trainingDevice, type TrainingDevice } from '@backtalk/deploy';
-import { asBacktalkError, givenUpBy, sha256Hex } from '@backtalk/kit';
-import { recipePresets } from '@backtalk/trainer/recipe';
+import { askTorch, baseModel, readBaseModel, trainingDevice, type BaseModel } from '@backtalk/deploy';
+import { asBacktalkError } from '@backtalk/kit';
 import { root } from '../loop/machine.js';
-import { benchErrors } from './errors.js';
 import { writeDocument } from './learning/document.js';
+import { presetFor } from './learning/machine-options.js';
+import { recipeDigest } from './learning/made-from.js';
 import { helpText, readPlan, type LearningPlan } from './learning/options.js';
-import { unitsOf, type Found, type Unit } from './learning/parts.js';
-import { ranOn, ResultStore, type UnitResult } from './learning/result.js';
+import { unitsOf } from './learning/parts.js';
+import { ResultStore, type UnitResult } from './learning/result.js';
+import { runUnit, titleOf } from './learning/run-unit.js';
+import type { Place } from './learning/unit.js';
 import { createOutput, type Output } from './output.js';
 
 const laptopModel = join(root, '.venv', 'models', baseModel);
-const load = () => loadavg()[0] ?? Number.NaN;
 
 async function main(output: Output): Promise<void> {
   const plan = readPlan(process.argv.slice(2));
@@ -26,16 +26,15 @@ async function main(output: Output): Promise<void> {
     output.line(helpText);
     return;
   }
-  const device = await deviceOf(plan);
-  // Results of steps on a card stand apart: bytes and seconds are others.
-  const digest = `${await digestOf(plan.model ?? laptopModel)}${device?.device === 'cuda' ? '.cuda' : ''}`;
+  const place = await placeOf(plan);
+  const digest = await digestOf(place);
   const store = new ResultStore(join(plan.results, folderOf(plan, digest)));
   const [weights = '', recipe = ''] = digest.split('.');
   const model = plan.model === undefined ? 'of the laptop' : 'named by `--model`';
   const about = `Base model ${model} (weights \`${weights}\`), recipe \`${recipe}\``;
-  for (const unit of unitsOf(plan, store, device)) {
-    if (store.find(unit) === undefined) await runUnit(unit, store, output, device);
-    else output.settle(`${titleOf(unit)}: kept from before`);
+  for (const unit of unitsOf(plan, store, place)) {
+    if (store.find(unit) !== undefined) output.settle(`${titleOf(unit)}: kept from before`);
+    else if (!(await runUnit(unit, store, output, place.device))) process.exitCode = 1;
     writeDocument(plan, measuredAlike(plan, digest), about);
   }
   writeDocument(plan, measuredAlike(plan, digest), about);
@@ -43,66 +42,30 @@ async function main(output: Output): Promise<void> {
   else output.settle(`figures and pictures: ${plan.document}`);
 }
 
-const deviceOf = async ({ device }: LearningPlan) =>
-  device === undefined ? undefined : trainingDevice(device, undefined, () => askTorch(root));
-
-const titleOf = ({ part, name, seed }: Unit) => `(${part}) ${name}, seed ${String(seed)}`;
-
-/** A unit that fails leaves no result; the others go on. */
-async function runUnit(unit: Unit, store: ResultStore, output: Output, device?: TrainingDevice): Promise<void> {
-  const { part, name, seed } = unit;
-  const [startedAt, before] = [performance.now(), load()];
-  const say = (progress: string) => {
-    output.progress(`${titleOf(unit)}: ${progress}`);
-  };
-  try {
-    const found = await unit.run(say);
-    checkTrained(found);
-    const minutes = (performance.now() - startedAt) / 60_000;
-    const result: UnitResult = {
-      part,
-      name,
-      seed,
-      ...found,
-      minutes,
-      load: [before, load()],
-      stopped: false,
-      ...ranOn(device),
-    };
-    store.keep(result);
-    output.settle(`✓ ${titleOf(unit)}: ${summaryOf(result)}`);
-  } catch (error) {
-    const { code, message } = asBacktalkError(error);
-    output.settle(`✗ ${titleOf(unit)}: ${code === 'internal' && error instanceof Error ? error.message : message}`);
-    process.exitCode = 1;
-  }
+async function placeOf({ model, device: flag }: LearningPlan): Promise<Place> {
+  const device = flag === undefined ? undefined : await trainingDevice(flag, undefined, () => askTorch(root));
+  const card = device?.device === 'cuda' ? { freeBytes: device.freeBytes, numberBytes: float32Bytes } : undefined;
+  const base = model === undefined ? undefined : readBaseModel(model, { freeBytes: freemem(), card });
+  return { base, device };
 }
 
-/** Where steps were given up and none made a version, what was measured is the base: a fault of the set-up, and no result. */
-function checkTrained({ steps }: Found): void {
-  const [failed] = steps.filter(({ stage }) => givenUpBy.has(stage));
-  if (failed === undefined || steps.some(({ stage }) => stage !== 'begun' && !givenUpBy.has(stage))) return;
-  const { stage, why } = failed;
-  throw benchErrors.nothingTrained({ steps: steps.length, why: `${stage} ${why}` });
-}
-
-function summaryOf({ rows, minutes }: UnitResult): string {
-  const headlines = rows.map(({ of, name, scores }) => `${of} ${name} ${scores.headline.toFixed(2)}`);
-  return `${headlines.join(' · ')} (${minutes.toFixed(0)} min)`;
-}
-
-/** Numbers that these recipes have no use for change no result, nor does a preset that is not measured. */
-const unused: ReadonlySet<string> = new Set(['emaDecay', 'stepReward', 'groupWaitMs', 'onlyTemperature', 'remote']);
+/** Where the engine is the built-in one, steps compute in these on a card, too. */
+const float32Bytes = 4;
 
 /** Of a model's weights, and of its recipe as it is: results of different ones are never compared. */
-async function digestOf(model: string): Promise<string> {
+async function digestOf({ base, device }: Place): Promise<string> {
+  const weights = (await weightsDigest(base)).slice(0, 12);
+  // Results of steps on a card stand apart: bytes and seconds are others.
+  return `${weights}.${recipeDigest(presetFor(base))}${device?.device === 'cuda' ? '.cuda' : ''}`;
+}
+
+async function weightsDigest(base: BaseModel | undefined): Promise<string> {
+  const folder = base?.folder ?? laptopModel;
+  const files = readdirSync(folder).filter((name) => name.endsWith('.safetensors'));
   const hash = createHash('sha256');
-  await pipeline(createReadStream(join(model, 'model.safetensors')), hash);
-  const { tiny, small } = recipePresets;
-  const used = model === laptopModel ? tiny.recipe : small.recipe;
-  const named = JSON.stringify(used, (key, value: unknown) => (unused.has(key) ? undefined : value));
-  const recipe = sha256Hex(named).slice(0, 6);
-  return `${hash.digest('hex').slice(0, 12)}.${recipe}`;
+  for (const file of files.sort())
+    for await (const chunk of createReadStream(join(folder, file))) hash.update(chunk as Buffer);
+  return hash.digest('hex');
 }
 
 /** Of the same weights and recipe, on as many questions: runs of other lengths too, this plan's own before them. */

@@ -2,6 +2,7 @@
 
 - `{"id", "op": "score", "rule", "groups": {name: [{"question", "answer", "ended"}, ...]}}` → `{"id", "groups": {name:
   {"count", "questions", "means", "answers": [scores]}}}`; `rule` says when an answer violates the wish (see `rule.py`).
+- `{"id", "op": "check", "rule"}` → `{"id", "groups": {}}`: the rule can be scored by.
 - `{"id", "op": "compare", "rule", "base": [...], "hinted": [...], "seed"}` → the same for the groups `first_sentence`
   (of base) and `shuffled` (of hinted), each with its `texts`. Either list may be left out.
 - anything else → `{"id", "error": {"code", "message"}}`, codes `not_json`, `request_invalid`, `internal`.
@@ -44,7 +45,11 @@ def answer_line(line: str, embedder: Embedder) -> str:
 
 
 def _answered(request: Json, embedder: Embedder) -> Json:
-    operations: Mapping[str, Callable[[Json, Rule, Embedder], Json]] = {"score": _score, "compare": _compare}
+    operations: Mapping[str, Callable[[Json, Rule, Embedder], Json]] = {
+        "check": lambda *_: {},
+        "score": _score,
+        "compare": _compare,
+    }
     operation = operations.get(str(request.get("op")))
     if operation is None:
         raise _InvalidRequest(f"op must be one of {', '.join(operations)}")

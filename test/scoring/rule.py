@@ -2,6 +2,7 @@
 
 In: `{"violates_if": [{"op": "matches" | "not_matches", "pattern", "flags"}, {"op": "words_over", "max"}, {"op":
 "words_under", "min"}, {"op": "cut"}]}`, flags of "imsu". Out: a function of an answer. Any of the operations is enough.
+The simulated user reads the same patterns in JavaScript: here they mean what they mean there, or are refused.
 """
 
 import re
@@ -12,6 +13,7 @@ from scoring.answer import Answer
 
 Rule = Callable[[Answer], bool]
 FLAGS = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "u": re.UNICODE}
+IN_CLASS = {r"\w": "a-zA-Z0-9_", r"\d": "0-9"}
 
 
 def obeys_by(rule: object) -> Rule:
@@ -47,6 +49,22 @@ def _pattern(index: int, pattern: str, letters: object) -> re.Pattern[str]:
         raise ValueError(f"rule.violates_if.{index}.flags are letters of {''.join(FLAGS)}")
     flags = sum(FLAGS[letter] for letter in set(letters))
     try:
-        return re.compile(pattern, flags)
+        return re.compile(_with_ascii_words(pattern), flags)
     except re.error as error:
-        raise ValueError(f"rule.violates_if.{index}.pattern is no regular expression here") from error
+        why = f"is no regular expression to Python ({error.msg})"
+        raise ValueError(f"rule.violates_if.{index}.pattern {why}") from error
+
+
+def _with_ascii_words(pattern: str) -> str:
+    """As JavaScript has word characters, their bounds and digits; white space and case are Unicode's in both."""
+    in_class = False
+    parts: list[str] = []
+    tokens: list[str] = re.findall(r"\\.|.", pattern, re.DOTALL)
+    for token in tokens:
+        if token in "[]":
+            in_class = token == "["
+        if in_class:
+            parts.append(IN_CLASS.get(token, token))
+        else:
+            parts.append(f"(?a:{token})" if re.fullmatch(r"\\[wWdDbB]", token) else token)
+    return "".join(parts)

@@ -1,6 +1,7 @@
 // `npx backtalk simulate`: a seeded user talks through the gateway, and every version is measured on questions it never asks.
-import { createShell, endpointClient, stopSignal, switchLearning, whole, type CommandContext } from '@backtalk/cli';
+import { createShell, endpointClient, stopSignal, whole, type CommandContext } from '@backtalk/cli';
 import { createEngineClient } from '@backtalk/dialects';
+import { LearningRest } from './learning-rest.js';
 import { printCurve, printTable } from './learning-table.js';
 import { callsLine, openParties, type Parties, type PartyFlags } from './parties.js';
 import { Simulation, type SimulationResult } from './simulate.js';
@@ -19,7 +20,12 @@ const temperature = 0.8;
 const measureParallel = 16;
 const klAnswers = 32;
 
-function simulation(context: CommandContext, flags: SimulateFlags, parties: Parties): Simulation {
+function simulation(
+  context: CommandContext,
+  flags: SimulateFlags,
+  parties: Parties,
+  learning: LearningRest,
+): Simulation {
   const { connection, output, apiKey, signal } = context;
   const { turns = parties.usual.turns, maxTokens = parties.usual.maxTokens } = flags;
   return new Simulation({
@@ -35,12 +41,12 @@ function simulation(context: CommandContext, flags: SimulateFlags, parties: Part
     signal,
     repliesMax: turns - 1,
     sessions: flags.sessions,
-    rest: (resting) => switchLearning(connection, resting),
+    rest: (resting) => learning.set(resting),
     untilVersion: flags.untilVersion,
     parallelSessions: flags.parallel,
     maxTokens,
     measure: {
-      questions: parties.heldOut.slice(0, flags.questions),
+      questions: parties.heldOut,
       samples: flags.samples,
       maxTokens,
       temperature,
@@ -77,10 +83,16 @@ function report(
 }
 
 async function runSimulation(context: CommandContext, flags: SimulateFlags): Promise<void> {
-  const { signal, output } = context;
+  const { signal, output, connection } = context;
   const parties = await openParties(flags, signal, output);
+  const learning = new LearningRest(connection);
+  // A second Ctrl-C ends the process at once, and a broker may be gone by then.
+  process.once('exit', () => {
+    if (learning.leftToDo !== '') output.complain(learning.leftToDo);
+  });
   try {
-    report(context, await simulation(context, flags, parties).run(), parties.models, flags.printAnswers);
+    const found = await simulation(context, flags, parties, learning).run();
+    report(context, found, parties.models, flags.printAnswers);
   } finally {
     await parties.stop();
   }
@@ -109,7 +121,11 @@ await program
   .option('--seed <n>', 'seed of the user', whole(0), 1)
   .option('--parallel <n>', 'sessions at the same time', whole(1), 4)
   .option('--max-tokens <n>', 'longest answer in tokens (default: 48, to a persona 512)', whole(1))
-  .option('--questions <n>', 'held-out questions to measure with, in blocks of 32', whole(0), 32)
+  .option(
+    '--questions <n>',
+    'held-out questions to measure with, in blocks of 32 (default: 32, or what the user has)',
+    whole(0),
+  )
   .option('--samples <n>', 'answers to each held-out question', whole(1), 1)
   .option('--print-answers <n>', 'answers of the last version to print', whole(0), 6)
   .addHelpText('after', aboutPersonas)

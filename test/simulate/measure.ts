@@ -51,21 +51,32 @@ function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }
 
+export interface Drift {
+  /** Nats an answer, cut as answers are. */
+  readonly nats: number;
+  /** So many answers it rests on. */
+  readonly answers: number;
+}
+
 /**
- * Mean of log π(y) − log π_base(y) over answers sampled from π: nats an answer, at temperature 1.
+ * KL(π ∥ π_base): the mean of log π(y) − log π_base(y) over answers sampled from π, one to each question. Engines score at
+ * temperature 1, so these are sampled at 1: scored as they were not sampled, they would give no KL.
  *
- * @param version the version that gave the answers
+ * @param version π
+ * @returns undefined where the engine gave the ids of no answer
  */
 export async function klToBase(
   engine: EngineClient,
-  version: string,
   base: string,
-  answers: readonly Answer[],
-  signal?: AbortSignal,
-): Promise<number> {
+  asking: MeasureOptions,
+  version: string,
+): Promise<Drift | undefined> {
+  const { answers } = await askHeldOut({ ...asking, samples: 1, temperature: 1 }, version);
   const usable = answers.filter(({ promptIds, answerIds }) => promptIds.length > 0 && answerIds.length > 0);
-  const under = (model: string) => engine.score(usable, { model, deadlineMs: scoreWithinMs, signal });
+  if (usable.length === 0) return undefined;
+  const under = (model: string) => engine.score(usable, { model, deadlineMs: scoreWithinMs, signal: asking.signal });
   const own = await under(version);
   const other = await under(base);
-  return sum(own.map((logprobs, index) => sum(logprobs) - sum(other[index] ?? []))) / Math.max(1, usable.length);
+  const nats = sum(own.map((logprobs, index) => sum(logprobs) - sum(other[index] ?? []))) / usable.length;
+  return { nats, answers: usable.length };
 }

@@ -1,7 +1,10 @@
+import { writeFileSync } from 'node:fs';
+import { TemporaryDirectory } from '@backtalk/kit/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { callsLine, openParties, type PartyFlags } from './parties.js';
 import { says, startScriptedModel, type ScriptedModel } from './testing/scripted-model.js';
 
+const directory = new TemporaryDirectory('parties');
 let player: ScriptedModel;
 let reader: ScriptedModel;
 let said: string[];
@@ -24,12 +27,12 @@ beforeEach(() => {
   said = [];
 });
 afterAll(async () => {
+  directory.remove();
   await player.stop();
   await reader.stop();
 });
 
-const open = (flags: Partial<PartyFlags>) =>
-  openParties({ seed: 1, questions: 32, ...flags }, new AbortController().signal, output);
+const open = (flags: Partial<PartyFlags>) => openParties({ seed: 1, ...flags }, new AbortController().signal, output);
 
 describe('who talks and who scores', () => {
   it('a persona is played by one model and scored by another, and it is said where both are', async () => {
@@ -63,6 +66,12 @@ describe('who talks and who scores', () => {
     await talking.stop();
   });
 
+  it('a model that scores reads as few answers as it is given', async () => {
+    const parties = await open({ user: 'name', scorerUrl: reader.url, questions: 3 });
+    expect(parties.scorer).toBeDefined();
+    await parties.stop();
+  });
+
   it('one model does not play and score, unless it is said that it may', async () => {
     const flags = { persona: 'teacher', llmUrl: player.url, scorerUrl: player.url };
     await expect(open(flags)).rejects.toMatchObject({ code: 'bad_argument' });
@@ -72,11 +81,44 @@ describe('who talks and who scores', () => {
     await (await open({ ...flags, sameModel: true })).stop();
   });
 
+  it('a user is measured with all questions that it has, 32 at most, and few are said to make it easier', async () => {
+    const persona = 'student';
+    const whole = await open({ persona, llmUrl: player.url, scorerUrl: reader.url });
+    expect(whole.heldOut).toHaveLength(32);
+    expect(said.join('\n')).not.toContain('easier');
+    const file = directory.join('few.json');
+    const questions = { train: ['Why?'], heldout: ['Where?', 'When?'] };
+    const rule = { violates_if: [{ op: 'words_over', max: 9 }] };
+    const user = {
+      wish: 'Be brief.',
+      rule,
+      corrections: ['shorter'],
+      satisfied: ['thanks'],
+      follow_ups: [],
+      complaints: [],
+      questions,
+    };
+    writeFileSync(file, JSON.stringify(user));
+    const few = await open({ user: file });
+    await few.stop();
+    expect(few.heldOut).toEqual(['Where?', 'When?']);
+    expect(said.join('\n')).toContain('this user has 2 held-out questions');
+  });
+
   it.each<[Partial<PartyFlags>, RegExp]>([
     [{ persona: 'student' }, /^--persona 'student' is not usable without --llm-url/],
     [{ persona: 'student', llmUrl: 'http://h/v1' }, /^--persona 'student' is not usable without --scorer-url/],
     [{ persona: 'student', user: 'short', llmUrl: 'http://h/v1' }, /^--user 'short' is not usable beside --persona/],
     [{ llmUrl: 'http://me:secret@h/v1' }, /^--llm-url '…' is not usable without --persona/],
+    [
+      { user: 'name', questions: 64 },
+      /^--questions '64' is not a multiple of 32 and at most the 32 different held-out questions of this user/,
+    ],
+    [{ user: 'name', questions: 20 }, /^--questions '20' is not a multiple of 32/],
+    [
+      { persona: 'student', llmUrl: 'http://h/v1', scorerUrl: 'http://h/v1', questions: 33 },
+      /^--questions '33' is not at most the 32/,
+    ],
     [{ user: 'short', llmModel: 'player' }, /^--llm-model 'player' is not usable without --llm-url/],
   ])('flags that say half of it are wrong use, before anything is asked (%#)', async (flags, words) => {
     await expect(open(flags)).rejects.toMatchObject({ code: 'bad_argument' });

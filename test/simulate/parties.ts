@@ -6,6 +6,7 @@ import { AskedModel, type AskedCounts } from './llm/asked-model.js';
 import { isSameModel, namedModel, scorerApi, userApi, type NamedModel, type SaidOfModel } from './llm/named-model.js';
 import { LlmScorer, type Criteria } from './scorer/llm-scorer.js';
 import { startScorer } from './scorer/scorer-process.js';
+import { questionsOfBlock } from './scorer/scores.js';
 import type { AnswerScorer } from './simulate.js';
 import type { Talker } from './talk.js';
 import { LlmUser } from './user/llm-user.js';
@@ -25,8 +26,8 @@ export interface PartyFlags {
   readonly scorerKeyFile?: string;
   readonly sameModel?: boolean;
   readonly seed: number;
-  /** None: nothing is scored. */
-  readonly questions: number;
+  /** None: nothing is scored; left out: as many as the user has, 32 at most. */
+  readonly questions?: number;
 }
 
 export interface Parties {
@@ -63,6 +64,7 @@ const wishScale = [
 
 export async function openParties(flags: PartyFlags, signal: AbortSignal, output: Output): Promise<Parties> {
   const cast = castOf(flags, signal);
+  const heldOut = measuredOf(flags, cast, output);
   const { player, reader } = await modelsOf(flags);
   for (const [model, does] of [
     [player, 'plays the user'],
@@ -73,12 +75,15 @@ export async function openParties(flags: PartyFlags, signal: AbortSignal, output
   const user = player && new AskedModel(player, 'user');
   const scorer = reader && new AskedModel(reader, 'scorer');
   const rules =
-    scorer !== undefined || flags.questions === 0 || cast.rule === undefined ? undefined : await startScorer(cast.rule);
+    scorer !== undefined || flags.questions === 0 || cast.rule === undefined
+      ? undefined
+      : await startScorer(cast.rule, { signal });
   return {
     user: cast.talker(user),
-    scorer: flags.questions === 0 || scorer === undefined ? rules : new LlmScorer(cast.criteria, scorer, output),
+    scorer:
+      flags.questions === 0 || scorer === undefined ? rules : new LlmScorer(cast.criteria, scorer, output, signal),
     wish: cast.wish,
-    heldOut: cast.heldOut,
+    heldOut,
     usual: cast.usual,
     models: { ...(user && { user }), ...(scorer && { scorer }) },
     stop: async () => {
@@ -97,13 +102,33 @@ function castOf(flags: PartyFlags, signal: AbortSignal): Cast {
   }
   if (user !== undefined) throw refuse('--user', user, 'usable beside --persona');
   if (llmUrl === undefined) throw refuse('--persona', persona, 'usable without --llm-url: a model plays it');
-  if (scorerUrl === undefined && questions > 0)
+  if (scorerUrl === undefined && questions !== 0)
     throw refuse(
       '--persona',
       persona,
       'usable without --scorer-url, since no rule can score for it (--questions 0 only talks)',
     );
   return playedCast(persona, flags, signal);
+}
+
+/**
+ * The questions that versions are measured with. A model that scores reads each answer by itself; any other ranks questions among those
+ * of a block, so that with fewer an answer finds its own more easily.
+ */
+function measuredOf({ questions, scorerUrl }: PartyFlags, { heldOut }: Cast, output: Output): readonly string[] {
+  const different = [...new Set(heldOut)];
+  const block = scorerUrl === undefined ? questionsOfBlock : 1;
+  if (questions === undefined) {
+    if (different.length < block)
+      output.complain(
+        `this user has ${different.length} held-out questions: an answer finds its own among these, not among ${block}, which is easier`,
+      );
+    return different.slice(0, questionsOfBlock);
+  }
+  if (questions <= different.length && questions % block === 0) return different.slice(0, questions);
+  const multiple = block === 1 ? '' : `a multiple of ${block} and `;
+  const wanted = `${multiple}at most the ${different.length} different held-out questions of this user (0 only talks)`;
+  throw simulateErrors.badArgument({ name: '--questions', value: String(questions), wanted });
 }
 
 function ruledCast(name: string, { seed }: PartyFlags): Cast {

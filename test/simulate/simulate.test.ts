@@ -17,7 +17,10 @@ const output: Output = {
 };
 const scorer: AnswerScorer = { score: unasked, scoreCut: unasked, scoreShuffled: unasked };
 
-it('a simulation that is interrupted while it measures ends at once, with what it has', async () => {
+it.each([
+  ['measures', scorer],
+  ['talks', undefined],
+])('a simulation that is interrupted while it %s ends at once, with what it has', async (_, own) => {
   const engine = await startFakeEngine({ faults: { hang: true } });
   const stop = new AbortController();
   const simulation = new Simulation({
@@ -26,7 +29,7 @@ it('a simulation that is interrupted while it measures ends at once, with what i
     engineBase: engine.baseModel,
     policy: 'backtalk',
     user: { question: () => 'Why?', react: async () => ({ kind: 'leave' }) },
-    scorer,
+    scorer: own,
     hint: 'Be brief.',
     sessions: 1,
     untilVersion: undefined,

@@ -128,16 +128,17 @@ export class Simulation {
   }
 
   private async measure(scorer: AnswerScorer, version: string): Promise<void> {
-    const { engine, engineBase, klAnswers, output, signal } = this.options;
+    const { client, engine, engineBase, klAnswers, measure, output, signal } = this.options;
     try {
-      const { answers, scored } = await this.ask(version, version);
-      const kl = await klToBase(engine, version, engineBase, answers.slice(0, klAnswers), signal);
+      const { scored } = await this.ask(version, version);
+      const few = { ...measure, client, signal, questions: measure.questions.slice(0, klAnswers) };
+      const drift = await klToBase(engine, engineBase, few, version);
       this.add({
         name: version,
         kind: 'version',
         sessions: this.counts.sessions,
         scores: await scorer.score(scored),
-        kl,
+        kl: drift?.nats,
       });
       this.lastAnswers = scored;
     } catch (error) {

@@ -1,5 +1,6 @@
 import { startFakeEngine, type FakeEngine } from '@backtalk/dialects/testing';
 import { endpointClient } from '@backtalk/cli';
+import { until } from '@backtalk/kit/testing';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { emptyCounts, talkOnce, type Talker } from './talk.js';
 import type { Reaction } from './user/simulated-user.js';
@@ -43,6 +44,21 @@ it('a session ends after as many replies as it may have, each of which knows wha
   expect(heard).toEqual(['Why?', 'Once more.', 'Once more.', 'Once more.']);
   expect(seen).toEqual([1, 3, 5]);
   expect(counts).toMatchObject({ sessions: 1, answers: 4, corrected: 3 });
+});
+
+it('a stop ends a session in the middle of an answer', async () => {
+  const silent = await startFakeEngine({ faults: { hang: true } });
+  const stop = new AbortController();
+  const counts = emptyCounts('backtalk-v0');
+  const user: Talker = { question: () => 'Why?', react: async () => ({ kind: 'leave' }) };
+  const client = endpointClient(`${silent.url}/v1`, 'none');
+  const own = { client, model: silent.baseModel, user, maxTokens: 8, repliesMax: 1, signal: stop.signal };
+  const talking = talkOnce(own, counts);
+  await until(() => silent.counts.requests > 0);
+  stop.abort();
+  await expect(talking).rejects.toThrow('aborted');
+  expect(counts.sessions).toBe(0);
+  await silent.stop();
 });
 
 it('a session ends with the answer to thanks, and without one where its user leaves', async () => {

@@ -34,6 +34,8 @@ export interface TalkOptions {
   readonly lastTokensMax?: number;
   /** The endpoint's own where it is left out. */
   readonly temperature?: number;
+  /** Ends the session in the middle of an answer. */
+  readonly signal?: AbortSignal;
 }
 
 export function emptyCounts(version: string): TalkCounts {
@@ -60,7 +62,7 @@ function count(counts: TalkCounts, reaction: Reaction): void {
 
 /** One session: a question, the answer, and at most `repliesMax` replies to answers, the last of them where they are content. */
 export async function talkOnce(options: TalkOptions, counts: TalkCounts): Promise<void> {
-  const { client, model, user, maxTokens, repliesMax, lastTokensMax = maxTokens, temperature } = options;
+  const { client, model, user, maxTokens, repliesMax, lastTokensMax = maxTokens, temperature, signal } = options;
   const sampled = temperature === undefined ? {} : { temperature };
   const asked = user.question();
   const messages: ChatMessage[] = [{ role: 'user', content: asked }];
@@ -69,7 +71,7 @@ export async function talkOnce(options: TalkOptions, counts: TalkCounts): Promis
     // What is answered to thanks is read by no one: only the thanks count.
     const isLast = replies >= repliesMax || isContent;
     const tokens = isLast ? lastTokensMax : maxTokens;
-    const answer = await ask(client, messages, { model, maxTokens: tokens, train: true, ...sampled });
+    const answer = await ask(client, messages, { model, maxTokens: tokens, train: true, signal, ...sampled });
     counts.answers += 1;
     if (replies === 0 && numberOf(answer.version) > numberOf(counts.version)) counts.version = answer.version;
     if (isLast) break;

@@ -117,7 +117,6 @@ export function words(text: string): string {
 /** An option's value as names with commas between. */
 export function names(text: string): readonly string[] {
   const list = text.split(',').map((name) => name.trim());
-  if (!list.every(isPolicyName))
-    throw new InvalidArgumentError('Names of policies are needed, with commas between.');
+  if (!list.every(isPolicyName)) throw new InvalidArgumentError('Names of policies are needed, with commas between.');
   return list;
 }

@@ -1,11 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { writeDocument } from './document.js';
 import { ceilingOf, keptOf } from './findings.js';
 import { readPlan } from './options.js';
-import { ResultStore, type Row, type UnitResult } from './result.js';
+import { fileNameOf, ResultStore, type Row, type UnitResult } from './result.js';
 
 const row = (of: string, block: string, step: number, headline: number, name = `backtalk-v${String(step)}`): Row => ({
   of,
@@ -84,9 +84,37 @@ describe('the document of the learning experiment', () => {
 
   it('draws each wish with the base shown the wish as a dashed line', () => {
     written([turns]);
-    const picture = readFileSync(join(folder, 'learning', 'b-1.svg'), 'utf8');
+    const picture = readFileSync(join(folder, 'learning', 'b-one_two-1.svg'), 'utf8');
     expect(picture.match(/<polyline/g)).toHaveLength(2);
     expect(picture.match(/stroke-dasharray/g)).toHaveLength(1);
+  });
+
+  it('two runs of one part have a picture each', () => {
+    const other = { ...turns, name: 'one+three', stopped: true };
+    const text = written([turns, other]);
+    const pictures = [...text.matchAll(/\]\(learning\/(b-[^)]+)\)/g)].map(([, file = '']) => file);
+    expect(pictures).toEqual(['b-one_two-1.svg', 'b-one_three-1.svg']);
+    for (const file of pictures) expect(existsSync(join(folder, 'learning', file))).toBe(true);
+  });
+
+  it('a wish was learned where it came to half of what the base shown it comes to, here and in the targets', () => {
+    const told = (of: string) => row(of, '', 0, 0.5, 'base shown the wish');
+    const late = result('b', 'one+two+three', [
+      told('one'),
+      told('two'),
+      told('three'),
+      row('one', 'all together', 9, 0.05),
+      row('two', 'all together', 9, 0.25),
+      row('three', 'three', 6, 0.1),
+      row('three', 'all together', 9, 0.1),
+    ]);
+    const text = written([late]);
+    expect(text).toMatch(/\| one \| 0\.05 \| 0\.05 \| – \| never learned \|/);
+    expect(text).toMatch(/\| two \| 0\.25 \| 0\.25 \| – \| learned at the end \|/);
+    expect(text).toMatch(/\| three \| 0\.10 \| 0\.10 \| 1\.00 \| never learned \|/);
+    expect(text).toContain(
+      'one nothing to keep (missed) · two nothing to keep (missed) · three nothing to keep (missed)',
+    );
   });
 
   it('shows what the base makes of the lessons in force beside what it makes of the wish', () => {
@@ -106,7 +134,9 @@ describe('the document of the learning experiment', () => {
     expect(both).toMatch(/on one adapter each\n[^#]*\| one each \| v3 \| 0\.50 \| 0\.40 \|/);
     expect(both).not.toContain('(c) on one');
     expect(written([shared])).toContain('(c) on one each.');
-    expect(readFileSync(join(folder, 'learning', 'c-each-1.svg'), 'utf8').match(/<polyline/g)).toHaveLength(2);
+    expect(readFileSync(join(folder, 'learning', 'c-one_two_one_each-1.svg'), 'utf8').match(/<polyline/g)).toHaveLength(
+      2,
+    );
   });
 
   it('says of one correction what each version came to, and what being reminded is worth and costs', () => {
@@ -126,12 +156,25 @@ describe('the document of the learning experiment', () => {
 
   it('says of attempts how many came through, and what the last version says without any', () => {
     const tried = {
-      ...result('j', 'one, outcome alone', [row('one', 'one', 3, 0.2), { ...row('one', 'one', 6, 0.5), kl: 4.25 }]),
+      ...result('j', 'one, outcome alone', [
+        row('one', 'one', 3, 0.2),
+        { ...row('one', 'one', 6, 0.5), kl: 4.25, klAnswers: 16 },
+      ]),
     };
     const talk = [{ policy: 'backtalk', sessions: 48, corrected: 30, praised: 18 }];
     expect(written([{ ...tried, talk }])).toMatch(
-      /\| one \| outcome alone \| 18 of 48 \| – \| v3 0\.20 · v6 0\.50 \| 0\.50 \| 1\.00 \| 4\.3 \|/,
+      /\| one \| outcome alone \| 18 of 48 \| – \| v3 0\.20 · v6 0\.50 \| 0\.50 \| 1\.00 \| 4\.3 \(16\) \|/,
     );
+  });
+
+  it('a KL of before is marked as none, and one that is one has its answers beside it', () => {
+    const reached = (name: string, more: Partial<Row>) =>
+      result('j', name, [{ ...row('one', 'one', 6, 0.5), kl: 4.25, ...more }]);
+    const mark = '† Measured before';
+    expect(written([reached('one, outcome alone', { klAnswers: 12 })])).not.toContain(mark);
+    const both = written([reached('one, outcome alone', { klAnswers: 12 }), reached('one, outcome and votes', {})]);
+    expect(both).toMatch(/4\.3 \(12\) \|\n.*4\.3 † \|\n\nKL to the base: nats an answer/);
+    expect(both).toContain(mark);
   });
 
   it('compares a run with the base rows of its own folder, where it has some', () => {
@@ -183,6 +226,18 @@ describe('results of the learning experiment', () => {
     expect(text).toContain('### (b) Wishes in turn, then all together, stopped before its end');
     expect(text).toMatch(/\| \(b\) each wish keeps 0\.8 of its own best +\| not run/);
   });
+
+  it('what is asked at the end of a run alone is not known of one that was stopped', () => {
+    const attempts = result('j', 'one, outcome alone', [row('one', 'one', 3, 0.2)]);
+    const said = result('i', 'one', [row('one', 'one', 3, 0.2)]);
+    const text = written([turns, attempts, said].map((one) => ({ ...one, stopped: true })));
+    expect(text).toContain('Lessons at the end: not known.');
+    expect(text).toContain('| outcome alone, stopped before its end | not known |');
+    expect(text).toContain('| one, stopped before its end | not known |');
+    expect(text).toContain(
+      '| (b) one+two, stopped before its end | not known | not known | 0 | 0 | 0 of 0 | 1 | not known |',
+    );
+  });
 });
 
 describe('kept results', () => {
@@ -194,5 +249,29 @@ describe('kept results', () => {
     store.keep(turns);
     expect(store.find(turns)?.stopped).toBe(false);
     expect(store.all()).toHaveLength(1);
+  });
+
+  it('a result that was made from another user’s file or recipe is not found; one of before, which says nothing of it, is', () => {
+    const store = new ResultStore(folder);
+    store.keep(turns);
+    expect(store.find({ ...turns, madeFrom: 'one' })).toBeDefined();
+    store.keep({ ...turns, madeFrom: 'one' });
+    expect(store.find({ ...turns, madeFrom: 'one' })).toBeDefined();
+    expect(store.find({ ...turns, madeFrom: 'other' })).toBeUndefined();
+  });
+
+  it('users whose paths read alike have a file each', () => {
+    const store = new ResultStore(folder);
+    store.keep({ ...turns, name: './a/x.json', minutes: 1 });
+    store.keep({ ...turns, name: './a_x.json', minutes: 2 });
+    expect(store.find({ ...turns, name: './a/x.json' })?.minutes).toBe(1);
+    expect(store.find({ ...turns, name: './a_x.json' })?.minutes).toBe(2);
+  });
+
+  it('each name of before is kept in the file that it had', () => {
+    expect(fileNameOf({ part: 'h', name: 'small-letters, opd, full, reverse KL', seed: 1 })).toBe(
+      'h-small-letters_opd_full_reverse_KL-1',
+    );
+    expect(fileNameOf({ part: 'b', name: 'emoji+few-words', seed: 2 })).toBe('b-emoji_few-words-2');
   });
 });

@@ -2,26 +2,27 @@
 // lies between the two marks is replaced, and nothing else. What a part's results lack is said as not run.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { lineChart, type Series } from './chart.js';
-import { aloneOf, baseOf, ceilingOf, comparisonsFor, keptOf, longestAlone, toldOf, versionsOf } from './findings.js';
+import { lineChart } from './chart.js';
+import { stepsOf } from './cost-section.js';
+import {
+  aloneOf,
+  baseOf,
+  ceilingOf,
+  comparisonsFor,
+  isLearned,
+  keptOf,
+  longestAlone,
+  toldOf,
+  versionsOf,
+  type Kept,
+} from './findings.js';
 import { partNames, type LearningPlan } from './options.js';
-import { oneEach, reminded, shownLessons, type Row, type UnitResult } from './result.js';
+import { attempted, sideBySide } from './reached-sections.js';
+import { fileNameOf, oneEach, reminded, shownLessons, type UnitResult } from './result.js';
+import { atEnd, axes, change, labelOf, ofRun, ratio, seriesOf, share, table, type Section } from './section.js';
 import { targetsOf } from './targets.js';
 
 const marks = { begin: '<!-- figures -->', end: '<!-- end of figures -->' };
-const share = (value: number | undefined) => (value === undefined ? '–' : value.toFixed(2));
-const ratio = (value: number | undefined, of: number | undefined) =>
-  value === undefined || of === undefined || of === 0 ? '–' : (value / of).toFixed(2);
-/** How a unit's name goes on. */
-const ofRun = ({ seed, stopped }: UnitResult) =>
-  `${seed === 1 ? '' : `, seed ${String(seed)}`}${stopped ? ', stopped before its end' : ''}`;
-const labelOf = (result: UnitResult) => `${result.name}${ofRun(result)}`;
-
-interface Section {
-  readonly title: string;
-  readonly lines: readonly string[];
-  readonly chart?: { readonly file: string; readonly svg: string };
-}
 
 /** Writes the document and the pictures beside it. */
 export function writeDocument({ document, sizes }: LearningPlan, results: readonly UnitResult[], about: string): void {
@@ -71,26 +72,6 @@ function sectionsOf(results: readonly UnitResult[]): Section[] {
 function nearestFirst(results: readonly UnitResult[], { folder }: UnitResult): UnitResult[] {
   return results.toSorted((a, b) => Number(b.folder === folder) - Number(a.folder === folder));
 }
-
-const table = (header: readonly string[], rows: readonly (readonly string[])[]) => [
-  `| ${header.join(' | ')} |`,
-  `|${header.map(() => ' --- |').join('')}`,
-  ...rows.map((row) => `| ${row.join(' | ')} |`),
-];
-
-function seriesOf(results: readonly UnitResult[], result: UnitResult, of: string, name: string): Series {
-  const start = baseOf(results, of, result);
-  const points = versionsOf(result, of).map((row) => [row.step, row.scores.headline] as const);
-  const ceiling = ceilingOf(results, of, result);
-  const all = start === undefined ? points : [[0, start.scores.headline] as const, ...points];
-  return { name, points: all, ...(ceiling === undefined ? {} : { ceiling }) };
-}
-
-const axes = (title: string) => ({ title, x: 'steps of the policy', y: 'headline', top: 1 });
-const change = (row: Row | undefined, base: Row | undefined) =>
-  row?.reference === undefined || base?.reference === undefined
-    ? '–'
-    : `${row.reference.nll >= base.reference.nll ? '+' : '−'}${Math.abs(row.reference.nll - base.reference.nll).toFixed(2)}`;
 
 function eachAlone(results: readonly UnitResult[], own: readonly UnitResult[]): Section | undefined {
   if (own.length === 0) return undefined;
@@ -151,46 +132,45 @@ function byBlock(results: readonly UnitResult[], result: UnitResult, wishes: rea
   return table(['after', 'version', ...wishes, 'NLL change', 'skill'], [ceiling, start, ...rows]);
 }
 
-/** @param picture name of its chart, before the seed */
-function blocks(
-  results: readonly UnitResult[],
-  result: UnitResult,
-  part: string,
-  title: string,
-  picture = part,
-): Section {
+function blocks(results: readonly UnitResult[], result: UnitResult, part: string, title: string): Section {
   const wishes = [...new Set(result.rows.map(({ of }) => of))];
   const series = wishes.map((of) => seriesOf(results, result, of, of));
   return {
     title: `(${part}) ${title}${ofRun(result)}`,
     lines: [...byBlock(results, result, wishes), '', lessonsLine(result)],
-    chart: { file: `${picture}-${String(result.seed)}.svg`, svg: lineChart(axes(title), series) },
+    chart: { file: `${fileNameOf(result)}.svg`, svg: lineChart(axes(title), series) },
   };
 }
 
 function twoPeople(results: readonly UnitResult[], result: UnitResult): Section {
   const about = 'Opposite wishes of two people, on';
   return result.name.endsWith(oneEach)
-    ? blocks(results, result, 'c', `${about} one adapter each`, 'c-each')
+    ? blocks(results, result, 'c', `${about} one adapter each`)
     : blocks(results, result, 'c', `${about} one adapter`);
 }
 
 function inTurn(results: readonly UnitResult[], result: UnitResult): Section {
   const section = blocks(results, result, 'b', 'Wishes in turn, then all together');
-  const kept = result.name.split('+').map((of) => keptOf(result, of));
-  const rows = kept.map(({ of, best, last, share: left }) => {
-    const verdict =
-      left === undefined ? (best === 0 ? 'never learned' : 'learned at the end') : left >= 0.8 ? 'kept' : 'LOST';
-    return [of, share(best), share(last), share(left), verdict];
+  const rows = result.name.split('+').map((of) => {
+    const kept = keptOf(result, of);
+    return [of, share(kept.best), share(kept.last), share(kept.share), verdictOn(kept, ceilingOf(results, of, result))];
   });
-  const forgotten = table(['wish', 'its best', 'after the last block', 'last ÷ best (aim ≥ .80)', ''], rows);
+  const verdict = 'verdict (learned: best ≥ .50 of shown the wish)';
+  const forgotten = table(['wish', 'its best', 'after the last block', 'last ÷ best (aim ≥ .80)', verdict], rows);
   return { ...section, lines: [...section.lines, '', ...forgotten] };
 }
 
-function lessonsLine({ lessons }: UnitResult): string {
+function verdictOn(kept: Kept, ceiling: number | undefined): string {
+  if (!isLearned(kept, ceiling)) return 'never learned';
+  if (kept.share === undefined) return 'learned at the end';
+  return kept.share >= 0.8 ? 'kept' : 'LOST';
+}
+
+function lessonsLine(result: UnitResult): string {
+  const { lessons } = result;
   const states = [...new Set(lessons.map(({ state }) => state))];
   const counted = states.map((state) => `${String(lessons.filter((one) => one.state === state).length)} ${state}`);
-  return `Lessons at the end: ${counted.length === 0 ? 'none' : counted.join(', ')}.`;
+  return `Lessons at the end: ${atEnd(result, counted.length === 0 ? 'none' : counted.join(', '))}.`;
 }
 
 function controls(results: readonly UnitResult[], own: readonly UnitResult[]): Section | undefined {
@@ -259,7 +239,14 @@ function oneCorrection(results: readonly UnitResult[], own: readonly UnitResult[
     const compared = [baseOf(results, name, result)?.scores.headline, ceilingOf(results, name, result)].map(share);
     const reached = ratio(last?.scores.headline, ceilingOf(results, name, result));
     const corrected = talk.reduce((sum, one) => sum + one.corrected, 0);
-    return [labelOf(result), String(corrected), ...compared, climb.join(' · '), reached, share(last?.scores.obeys)];
+    return [
+      labelOf(result),
+      atEnd(result, String(corrected)),
+      ...compared,
+      climb.join(' · '),
+      reached,
+      share(last?.scores.obeys),
+    ];
   });
   const header = [
     'wish',
@@ -303,54 +290,6 @@ function twoSpeeds(own: readonly UnitResult[]): string[] {
   ];
 }
 
-const reachedColumns = ['headline by version', 'obeys', 'hit', 'KL to the base'];
-
-/** The last version's but for the headline. */
-function reachedBy(result: UnitResult, of: string): string[] {
-  const versions = versionsOf(result, of);
-  const last = versions.at(-1);
-  const climb = versions.map((row) => `v${String(row.step)} ${share(row.scores.headline)}`).join(' · ');
-  return [climb, share(last?.scores.obeys), share(last?.scores.hit), last?.kl?.toFixed(1) ?? '–'];
-}
-
-/** Rewards of an environment, and nothing said. */
-function attempted(results: readonly UnitResult[], own: readonly UnitResult[]): Section | undefined {
-  if (own.length === 0) return undefined;
-  const rows = own.map((result) => {
-    const [task = '', reward = ''] = result.name.split(', ');
-    const [talk] = result.talk;
-    const cameThrough = `${String(talk?.praised ?? 0)} of ${String(talk?.sessions ?? 0)}`;
-    const base = share(baseOf(results, task, result)?.scores.headline);
-    return [task, `${reward}${ofRun(result)}`, cameThrough, base, ...reachedBy(result, task)];
-  });
-  const header = ['task', 'reward', 'attempts that came through', 'base', ...reachedColumns];
-  return { title: '(j) Attempts at tasks', lines: table(header, rows) };
-}
-
-/** One wish by each method, the combined one of part (a) first. */
-function sideBySide(results: readonly UnitResult[], own: readonly UnitResult[]): Section | undefined {
-  const [first] = own;
-  if (first === undefined) return undefined;
-  const wishOf = ({ name }: UnitResult) => name.split(', ')[0] ?? name;
-  const combined = new Set(own.flatMap((one) => aloneOf(results, wishOf(one), one) ?? []));
-  const all = [...combined, ...own];
-  const rows = all.map((result) => {
-    const wish = wishOf(result);
-    const label = result.part === 'a' ? `${labelOf(result)}, combined` : labelOf(result);
-    const seconds = result.steps.map(({ measurements }) => measurements['seconds'] ?? 0);
-    const mean = seconds.reduce((sum, one) => sum + one, 0) / Math.max(1, seconds.length);
-    return [label, ...reachedBy(result, wish), mean.toFixed(0)];
-  });
-  const series = all.map((result) =>
-    seriesOf(results, result, wishOf(result), result.part === 'a' ? 'combined' : result.name),
-  );
-  return {
-    title: '(h) Methods side by side',
-    lines: table(['method', ...reachedColumns, 'seconds a step'], rows),
-    chart: { file: 'methods.svg', svg: lineChart(axes('One wish by each method'), series) },
-  };
-}
-
 function targets(results: readonly UnitResult[]): Section | undefined {
   if (results.every(({ part }) => part === 'base')) return undefined;
   const rows = targetsOf(results).map(({ aim, cases }) => {
@@ -359,40 +298,4 @@ function targets(results: readonly UnitResult[]): Section | undefined {
     return [aim, cases.length === 0 ? 'not run' : `${String(met)} of ${String(cases.length)}`, each];
   });
   return { title: 'Targets', lines: table(['aim', 'met', 'each'], rows) };
-}
-
-/** What each unit cost, and whether its steps were taken. */
-function stepsOf(results: readonly UnitResult[]): Section | undefined {
-  const units = results.filter(({ part }) => part !== 'base');
-  if (units.length === 0) return undefined;
-  const rows = units.map((result) => {
-    const taken = result.steps.filter(({ stage }) => stage !== 'burned');
-    const sessions = result.talk.reduce((sum, talk) => sum + talk.sessions, 0);
-    const corrected = result.talk.reduce((sum, talk) => sum + talk.corrected, 0);
-    const hinted = result.steps.reduce((sum, step) => sum + step.hinted, 0);
-    const samples = result.steps.reduce((sum, step) => sum + step.samples, 0);
-    const burned = result.steps.length - taken.length;
-    const counts = [sessions, corrected, result.steps.length, burned].map(String);
-    const load = result.load.map((one) => one.toFixed(1)).join(' → ');
-    return [
-      `(${result.part}) ${labelOf(result)}`,
-      ...counts,
-      `${String(hinted)} of ${String(samples)}`,
-      result.minutes.toFixed(0),
-      load,
-      `${result.processor}, ${result.day}`,
-    ];
-  });
-  const header = [
-    'run',
-    'sessions',
-    'corrected',
-    'steps',
-    'burned',
-    'samples with a hint or lesson',
-    'minutes',
-    'load',
-    'on',
-  ];
-  return { title: 'What it took', lines: table(header, rows) };
 }

@@ -48,6 +48,14 @@ export function keptOf(result: Pick<UnitResult, 'rows'>, of: string): Kept {
   return { of, best, last, share: before === 0 ? undefined : last / best };
 }
 
+/** Of the base shown the wish: below it a wish was not learned, and there is nothing to keep. */
+const learnedShare = 0.5;
+
+/** @param ceiling headline of the base shown the wish; where that was not measured, anything that was reached counts */
+export function isLearned({ best }: Kept, ceiling: number | undefined): boolean {
+  return best > 0 && best >= learnedShare * (ceiling ?? 0);
+}
+
 /** A wish alone, as it was measured beside this result; in another run where it was not. */
 export function aloneOf(results: readonly UnitResult[], of: string, { seed, run }: Compared): UnitResult | undefined {
   const all = results.filter((one) => one.part === 'a' && one.name === of && one.seed === seed);

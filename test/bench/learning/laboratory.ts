@@ -1,7 +1,7 @@
 // A machine to experiment on: the processes of `npm start` with any base model, people who talk to it, and measurements of its
 // versions. In: a model's folder, keys, variables. Out: rows of figures, and what the log says of each step.
 import { createEngineClient, type EngineClient } from '@backtalk/dialects';
-import { baseModel, loadSecrets, policy as onePolicy, type TrainingDevice } from '@backtalk/deploy';
+import { baseModel, loadSecrets, policy as onePolicy } from '@backtalk/deploy';
 import { endpointClient } from '@backtalk/cli';
 import {
   type Broker,
@@ -14,31 +14,20 @@ import {
 } from '@backtalk/kit';
 import { until } from '@backtalk/kit/testing';
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';
-import { recipePresets } from '@backtalk/trainer/recipe';
 import OpenAI from 'openai';
 import { z } from 'zod';
-import { startTestMachine, type TestKey, type TestMachine } from '../../loop/machine.js';
-import { askHeldOut, klToBase } from '../../simulate/measure.js';
+import { startTestMachine, type TestMachine } from '../../loop/machine.js';
+import { askHeldOut, klToBase, type MeasureOptions } from '../../simulate/measure.js';
 import { numberOf } from '../../simulate/talk.js';
 import { startScorer } from '../../simulate/scorer/scorer-process.js';
 import { readUser } from '../../simulate/user/user-file.js';
+import { machineOptions, type ExperimentMachine } from './machine-options.js';
 import type { Sizes } from './options.js';
 import { ReferenceSet } from './reference.js';
 import { lessonSchema, reminded, shownLessons, type Lesson, type Row, type Step } from './result.js';
 
-export interface LaboratoryOptions {
-  /** Folder of the base model; the laptop's own when it is undefined. */
-  readonly model: string | undefined;
-  /** Where steps compute; the CPU when it is undefined. */
-  readonly device: TrainingDevice | undefined;
-  readonly seed: number;
+export interface LaboratoryOptions extends ExperimentMachine {
   readonly sizes: Sizes;
-  /** Numbers of the recipe that differ, as `backtalk recipe --set` takes them. */
-  readonly recipe?: string;
-  /** Without any, no key is asked for. */
-  readonly keys?: readonly TestKey[];
-  /** The usual one when left out, whose base is measured and which is the first otherwise. */
-  readonly policies?: readonly string[];
   readonly say: (progress: string) => void;
 }
 
@@ -55,8 +44,7 @@ export const answerTokensMax = 48;
 /** Held-out questions are asked as clients ask that leave it to their own defaults, warmer than the endpoint's. */
 const temperature = 0.8;
 const parallel = 16;
-/** A busy machine loads its model slowly, and the experiment is not about that. */
-const readyWithinMs = 300_000;
+/** A question each. */
 const klAnswers = 16;
 const stepWithinMs = 900_000;
 const begunWithinMs = 90_000;
@@ -85,20 +73,12 @@ export class Laboratory {
   /** Lends a laboratory, and stops its machine whatever happens. */
   static async lend<T>(options: LaboratoryOptions, use: (laboratory: Laboratory) => Promise<T>): Promise<T> {
     options.say('starting a machine');
-    const machine = await startTestMachine({
-      engine: 'builtin',
-      training: 'real',
-      ...(options.device === undefined ? {} : { chosen: { device: options.device } }),
-      environment: environmentOf(options),
-      adapt: (spec) => ({ ...spec, readyWithinMs }),
-      ...(options.keys === undefined ? {} : { keys: options.keys }),
-      ...(options.policies === undefined ? {} : { policies: options.policies }),
-    });
+    const machine = await startTestMachine(machineOptions(options));
     try {
       const apiKey = loadSecrets(machine.folder).engineKey;
       const engine = createEngineClient({ dialect: 'vllm', url: machine.engine, apiKey });
       const broker = await machine.broker();
-      const reference = await ReferenceSet.read(engine, baseModel);
+      const reference = await ReferenceSet.read(engine, options.base?.name ?? baseModel);
       const laboratory = new Laboratory(options, machine, engine, broker, reference);
       return await use(laboratory).finally(() => laboratory.close());
     } finally {
@@ -118,8 +98,8 @@ export class Laboratory {
     const { wish } = readUser(of);
     const plain = (await this.ask(of, base, key)).scored;
     const hinted = (await this.ask(of, base, key, wish)).scored;
-    const reference = await this.reference.measure(baseModel);
-    const shown = await this.reference.measure(baseModel, wish);
+    const reference = await this.reference.measure(this.base);
+    const shown = await this.reference.measure(this.base, wish);
     const row = { of, block: '', step: 0 };
     return [
       { ...row, name: 'base', scores: await scorer.score(plain), kl: 0, reference },
@@ -144,15 +124,16 @@ export class Laboratory {
   /** Undefined where the version is not loaded any more. */
   async measure({ of, block, version, step }: Asked, key?: string): Promise<Row | undefined> {
     try {
-      const { scored, answers } = await this.ask(of, version, key);
-      const kl = await klToBase(this.engine, version, baseModel, answers.slice(0, klAnswers));
+      const scorer = await this.scorer(of);
+      const { scored } = await this.ask(of, version, key);
+      const drift = await this.drift(of, version, key);
       const reference = await this.reference.measure(version);
-      const scores = await (await this.scorer(of)).score(scored);
+      const scores = await scorer.score(scored);
       this.answers = scored.map(
         ({ question, answer, ended }) => `${question} → ${answer.replaceAll('\n', ' ⏎ ')}${ended ? '' : ' [cut]'}`,
       );
       this.options.say(`${version}: ${of} ${scores.headline.toFixed(2)} (obeys ${scores.obeys.toFixed(2)})`);
-      const row = { of, block, name: version, step, scores, kl, reference };
+      const row = { of, block, name: version, step, scores, ...drift, reference };
       await this.measured(row);
       return row;
     } catch (error) {
@@ -283,13 +264,35 @@ export class Laboratory {
     return [...steps.values()];
   }
 
+  /** The base model, as the engine names it. */
+  private get base(): string {
+    return this.options.base?.name ?? baseModel;
+  }
+
   private ask(of: string, model: string, key?: string, wish?: string, lessons = false) {
-    const { questions, samples } = this.options.sizes;
-    const heldOut = readUser(of).questions.heldout.slice(0, questions);
-    const sizes = { questions: heldOut, samples, maxTokens: answerTokensMax, temperature, parallel, lessons };
     const shown = lessons ? ', reminded' : wish === undefined ? '' : ', shown the wish';
     this.options.say(`measuring ${model} on ${of}${shown}`);
-    return askHeldOut({ client: this.client(key), ...sizes }, model, wish);
+    return askHeldOut({ ...this.asking(of, key), lessons }, model, wish);
+  }
+
+  private async drift(of: string, version: string, key?: string): Promise<Pick<Row, 'kl' | 'klAnswers'>> {
+    const asking = this.asking(of, key);
+    const few = { ...asking, questions: asking.questions.slice(0, klAnswers) };
+    const found = await klToBase(this.engine, this.base, few, version);
+    return found === undefined ? {} : { kl: found.nats, klAnswers: found.answers };
+  }
+
+  private asking(of: string, key?: string): MeasureOptions {
+    const { questions, samples } = this.options.sizes;
+    const heldOut = readUser(of).questions.heldout.slice(0, questions);
+    return {
+      client: this.client(key),
+      questions: heldOut,
+      samples,
+      maxTokens: answerTokensMax,
+      temperature,
+      parallel,
+    };
   }
 
   private async scorer(of: string): Promise<Scorer> {
@@ -303,18 +306,4 @@ export class Laboratory {
     await this.engine.close();
     await this.broker.close();
   }
-}
-
-/** Machines of tests rehearse nothing unless they are told to; what is measured here is what `npm start` runs. */
-const asShipped = `rehearsalSteps=${String(recipePresets.tiny.recipe.rehearsalSteps)}`;
-
-function environmentOf({ model, seed, recipe = '' }: LaboratoryOptions): Record<string, Record<string, string>> {
-  const folder = model === undefined ? {} : { BACKTALK_MODEL_DIR: model };
-  return {
-    all: { BACKTALK_ACK_WAIT: '30s' },
-    engine: model === undefined ? {} : { BACKTALK_ENGINE_MODEL_DIR: model },
-    loader: folder,
-    'training-worker': folder,
-    trainer: { BACKTALK_SEED: String(seed), BACKTALK_RECIPE_SET: recipe === '' ? asShipped : `${asShipped},${recipe}` },
-  };
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { readUser } from '../../simulate/user/user-file.js';
 import { readPlan } from './options.js';
 
 describe('the plan of the learning experiment', () => {
@@ -21,6 +22,14 @@ describe('the plan of the learning experiment', () => {
     });
   });
 
+  it('no plan asks for more held-out questions than each of its users has', () => {
+    for (const argv of [[], ['--full']]) {
+      const { users, turns, opposites, sizes } = readPlan(argv);
+      const counts = [...users, ...turns, ...opposites].map((name) => readUser(name).questions.heldout.length);
+      expect(Math.min(...counts)).toBeGreaterThanOrEqual(sizes.questions);
+    }
+  });
+
   it('a full plan has eight wishes alone, six in turn and five seeds', () => {
     const { users, turns, seeds } = readPlan(['--full']);
     expect([new Set(users).size, new Set(turns).size, new Set(seeds).size]).toEqual([8, 6, 5]);
@@ -30,6 +39,7 @@ describe('the plan of the learning experiment', () => {
     [['--only', 'a,z'], /no part 'z'/],
     [['--steps', '0'], /--steps takes whole numbers/],
     [['--seeds', '1,x'], /--seeds takes whole numbers/],
+    [['--questions', '40'], /--questions takes whole blocks of 32.*not '40'/],
     [['--device', 'tpu'], /--device.*cpu, cuda or auto/],
     [['--opposites', 'one'], /--opposites takes two wishes/],
     [['--colour', 'red'], /--colour/],

@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { join, resolve } from 'node:path';
 import { deviceFlag, type DeviceFlag } from '@backtalk/deploy';
 import { root } from '../../loop/machine.js';
+import { questionsOfBlock } from '../../simulate/scorer/scores.js';
 import { benchErrors } from '../errors.js';
 
 export const partNames = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j'] as const;
@@ -14,7 +15,7 @@ export interface Sizes {
   readonly steps: number;
   /** A version is measured after so many steps. */
   readonly every: number;
-  /** Held-out questions of each wish, in blocks of 32. */
+  /** Held-out questions of each wish, in whole blocks. */
   readonly questions: number;
   /** Answers to each. */
   readonly samples: number;
@@ -55,7 +56,7 @@ Parts:
   i  one correction, and then silence      j  attempts at tasks that an environment checks, and no word
 
 Options:
-  --full               five seeds, eight wishes alone, six in turn, more steps, questions and answers (quick: one seed)
+  --full               five seeds, eight wishes alone, six in turn, more steps and answers (quick: one seed)
   --only a,b,c         only these parts
   --users A,B          wishes that are learned alone: names in test/simulate/users, or files
   --turns A,B,C        wishes that are learned in turn
@@ -63,7 +64,7 @@ Options:
   --seeds 1,2          instead of those above
   --steps N            versions of each block
   --every N            steps from one measurement to the next
-  --questions N        held-out questions of each wish
+  --questions N        held-out questions of each wish, in blocks of ${String(questionsOfBlock)}
   --samples N          answers to each
   --model DIR          folder of another base model
   --device DEVICE      where steps compute: cpu, cuda, or auto (default: cpu)
@@ -83,7 +84,7 @@ const quick = {
   questions: '32',
   samples: '1',
 };
-const full = { users: eight, turns: six, seeds: '1,2,3,4,5', steps: '10', every: '2', questions: '64', samples: '2' };
+const full = { users: eight, turns: six, seeds: '1,2,3,4,5', steps: '10', every: '2', questions: '32', samples: '2' };
 const text = { type: 'string' } as const;
 const flag = { type: 'boolean', default: false } as const;
 
@@ -118,7 +119,7 @@ function parse(argv: readonly string[]) {
 export function readPlan(argv: readonly string[]): LearningPlan {
   const given = parse(argv);
   const usual = given.full ? full : quick;
-  const number = (name: 'steps' | 'every' | 'questions' | 'samples') => whole(name, given[name] ?? usual[name]);
+  const number = (name: 'steps' | 'every' | 'samples') => whole(name, given[name] ?? usual[name]);
   return {
     help: given.help,
     json: given.json,
@@ -130,7 +131,7 @@ export function readPlan(argv: readonly string[]): LearningPlan {
     sizes: {
       steps: number('steps'),
       every: number('every'),
-      questions: number('questions'),
+      questions: inBlocks('questions', given.questions ?? usual.questions),
       samples: number('samples'),
     },
     model: given.model === undefined ? undefined : resolve(given.model),
@@ -151,6 +152,13 @@ function whole(name: string, value: string): number {
   const number = Number(value);
   if (Number.isSafeInteger(number) && number >= 1) return number;
   throw benchErrors.usage({ why: `--${name} takes whole numbers above 0, and not '${value}'.` });
+}
+
+function inBlocks(name: string, value: string): number {
+  const number = whole(name, value);
+  if (number % questionsOfBlock === 0) return number;
+  const block = String(questionsOfBlock);
+  throw benchErrors.usage({ why: `--${name} takes whole blocks of ${block} (${block}, 64), and not '${value}'.` });
 }
 
 function partOf(name: string): PartName {

@@ -5,7 +5,10 @@ import { ResultStore } from './result.js';
 
 const namesOf = (...argv: string[]) => {
   const plan = readPlan(argv);
-  return unitsOf(plan, new ResultStore(plan.results)).map(({ part, name, seed }) => `${part} ${name} ${String(seed)}`);
+  const place = { base: undefined, device: undefined };
+  return unitsOf(plan, new ResultStore(plan.results), place).map(
+    ({ part, name, seed }) => `${part} ${name} ${String(seed)}`,
+  );
 };
 
 describe('units of the learning experiment', () => {
@@ -38,6 +41,21 @@ describe('units of the learning experiment', () => {
       'j emoji, outcome and votes 1',
       'j emoji, outcome alone 1',
     ]);
+  });
+
+  it('refuses more held-out questions than a user has, before anything is run', () => {
+    expect(() => namesOf('--only', 'a', '--users', 'short,name', '--questions', '64')).toThrow(
+      /^--questions 64 is more than the 32 held-out questions of name\./,
+    );
+    expect(namesOf('--only', 'a', '--users', 'short', '--questions', '64')).toEqual(['a short 1']);
+  });
+
+  it('units that differ in their users or their recipe are made from something else', () => {
+    const plan = readPlan(['--only', 'a,e,h,i', '--users', 'emoji,name']);
+    const units = unitsOf(plan, new ResultStore(plan.results), { base: undefined, device: undefined });
+    const digests = new Map(units.map(({ part, name, madeFrom }) => [`${part} ${name}`, madeFrom]));
+    const ofEmoji = ['a emoji', 'e emoji, no teacher', 'e emoji, told name', 'h emoji, binary', 'i emoji'];
+    expect(new Set([...ofEmoji, 'a name'].map((name) => digests.get(name))).size).toBe(6);
   });
 
   it('gives every unit a name of its own, under which its result is kept', () => {

@@ -1,52 +1,26 @@
 // The parts of the experiment, as units that run one after another, each on a machine of its own. In: a plan. Out: units.
-import { policy, type TrainingDevice } from '@backtalk/deploy';
-import { recipePresets } from '@backtalk/trainer/recipe';
+import { policy } from '@backtalk/deploy';
 import { HostileUser } from '../../simulate/user/hostile-user.js';
 import { Random } from '../../simulate/user/random.js';
 import { SimulatedUser } from '../../simulate/user/simulated-user.js';
 import { readUser, type UserFile } from '../../simulate/user/user-file.js';
 import type { TestKey } from '../../loop/machine.js';
 import { Environment } from './attempting.js';
-import { Laboratory } from './laboratory.js';
+import type { Laboratory } from './laboratory.js';
+import { presetFor } from './machine-options.js';
+import { baseMadeFrom } from './made-from.js';
 import type { LearningPlan, PartName } from './options.js';
 import { methodRecipes, rewardRecipes, withoutTeacher } from './recipes.js';
-import { oneEach, ranOn, type ResultStore, type Row, type UnitResult } from './result.js';
+import { oneEach, ranOn, type ResultStore, type Row } from './result.js';
 import { Talk, type Person } from './talking.js';
+import { unit, type About, type Place, type Setting, type Steps, type Unit } from './unit.js';
 
-export type Found = Pick<UnitResult, 'rows' | 'steps' | 'lessons' | 'talk' | 'answers'>;
-
-export interface Unit {
-  readonly part: PartName | 'base';
-  readonly name: string;
-  readonly seed: number;
-  run(say: (progress: string) => void): Promise<Found>;
-}
-
-type Say = (progress: string) => void;
-type Steps = (
-  laboratory: Laboratory,
-  say: Say,
-) => Promise<{ readonly rows: readonly Row[]; readonly talks: readonly Pick<Talk, 'policy' | 'counts'>[] }>;
-
-/** What a unit needs besides its steps. */
-interface Setting {
-  readonly plan: LearningPlan;
-  readonly device: TrainingDevice | undefined;
-  readonly seed: number;
-  /** What the base answers to a wish is kept as soon as it is measured, and measured once. */
-  readonly store: ResultStore;
-  readonly recipe?: string;
-  readonly keys?: readonly TestKey[];
-  readonly policies?: readonly string[];
-}
-
-/** @param device where steps compute; on the CPU when left out */
-export function unitsOf(plan: LearningPlan, store: ResultStore, device?: TrainingDevice): Unit[] {
-  return plan.parts.flatMap((part) => plan.seeds.flatMap((seed) => makers[part]({ plan, device, seed, store })));
+export function unitsOf(plan: LearningPlan, store: ResultStore, place: Place): Unit[] {
+  return plan.parts.flatMap((part) => plan.seeds.flatMap((seed) => makers[part]({ plan, ...place, seed, store })));
 }
 
 const makers: Readonly<Record<PartName, (setting: Setting) => Unit[]>> = {
-  a: (setting) => setting.plan.users.map((name) => alone(setting, 'a', name, fileOf(name))),
+  a: (setting) => setting.plan.users.map((name) => alone(setting, { part: 'a', name, users: [name] })),
   b: (setting) => [inTurn(setting)],
   c: (setting) => [
     onOneAdapter({ ...setting, keys: keysOf(setting.plan, [policy, policy]) }),
@@ -68,51 +42,6 @@ const personOf = (laboratory: Laboratory, file: UserFile, seed: number, key?: st
   user: new SimulatedUser(file, new Random(seed)),
 });
 
-function unit(setting: Setting, part: PartName, name: string, steps: Steps): Unit {
-  const { seed } = setting;
-  return { part, name, seed, run: (say) => experiment(setting, { part, name, seed }, say, steps) };
-}
-
-/** A machine of its own, the steps, and what the log says of them. What is measured is kept as it comes: a stop loses none of it. */
-async function experiment(
-  { plan, device, seed, recipe, keys, policies, store }: Setting,
-  named: Pick<UnitResult, 'part' | 'name' | 'seed'>,
-  say: Say,
-  steps: Steps,
-): Promise<Found> {
-  const startedAt = performance.now();
-  const options = { model: plan.model, device, sizes: plan.sizes, seed, say };
-  const further = {
-    ...(recipe === undefined ? {} : { recipe }),
-    ...(keys === undefined ? {} : { keys }),
-    ...(policies === undefined ? {} : { policies }),
-  };
-  return Laboratory.lend({ ...options, ...further }, async (laboratory) => {
-    const soFar: Row[] = [];
-    laboratory.measured = async (row) => {
-      soFar.push(row);
-      const minutes = (performance.now() - startedAt) / 60_000;
-      const empty = { lessons: [], talk: [], answers: [], load: [0, 0] as [number, number] };
-      const until = { rows: soFar, steps: await laboratory.steps(), minutes, stopped: true };
-      store.keep({ ...named, ...empty, ...until, ...ranOn(device) });
-    };
-    const { rows, talks } = await steps(laboratory, say);
-    const lessons = await Promise.all(
-      (keys ?? [{ key: 'none', policies: [policy] }]).map(({ key, policies: [own = policy] = [] }) =>
-        laboratory.lessons(own, key),
-      ),
-    );
-    const talk = talks.map(({ policy: about, counts: { sessions, corrected, praised } }) => ({
-      policy: about,
-      sessions,
-      corrected,
-      praised,
-    }));
-    const answers = [...laboratory.answers];
-    return { rows: [...rows], steps: await laboratory.steps(), lessons: lessons.flat(), talk, answers };
-  });
-}
-
 /** Steps at which one block is measured: each `every`, and its end. */
 function stops(from: number, { steps, every }: LearningPlan['sizes']): number[] {
   const inner = Array.from({ length: Math.ceil(steps / every) - 1 }, (_, index) => from + (index + 1) * every);
@@ -126,13 +55,13 @@ async function compare(
   key?: string,
 ): Promise<void> {
   for (const name of wishes) {
-    const unit = { part: 'base', name, seed };
-    if (store.find(unit) !== undefined) continue;
+    const base = { part: 'base', name, seed, madeFrom: baseMadeFrom(fileOf(name)) };
+    if (store.find(base) !== undefined) continue;
     const startedAt = performance.now();
     const rows = await laboratory.comparisons(name, key);
     const minutes = (performance.now() - startedAt) / 60_000;
     store.keep({
-      ...unit,
+      ...base,
       rows,
       steps: [],
       lessons: [],
@@ -174,17 +103,21 @@ async function block(
   return rows;
 }
 
-/** @param file says what is corrected and how; measured is the wish of `name` */
-function alone(setting: Setting, part: PartName, name: string, file: UserFile, label = name): Unit {
+/**
+ * @param about the first of its users is whose wish is measured
+ * @param spoken says what is corrected and how, where that is not the user's own file
+ */
+function alone(setting: Setting, about: About, spoken?: UserFile): Unit {
+  const [name = about.name] = about.users;
   const steps: Steps = async (laboratory, say) => {
     await compare(laboratory, setting, [name]);
     const talk = new Talk(laboratory, policy, say);
-    const people = [personOf(laboratory, file, setting.seed)];
+    const people = [personOf(laboratory, spoken ?? fileOf(name), setting.seed)];
     const rows = await block(laboratory, talk, setting, { name, people, of: [name] });
     const taught = await laboratory.taught(name, talk.reached.step);
     return { rows: [...rows, ...taught], talks: [talk] };
   };
-  return unit(setting, part, label, steps);
+  return unit(setting, about, steps);
 }
 
 function inTurn(setting: Setting): Unit {
@@ -203,7 +136,7 @@ function inTurn(setting: Setting): Unit {
     rows.push(...(await block(laboratory, talk, setting, { name: 'all together', people, of: turns, learning: [] })));
     return { rows, talks: [talk] };
   };
-  return unit(setting, 'b', turns.join('+'), steps);
+  return unit(setting, { part: 'b', name: turns.join('+'), users: turns }, steps);
 }
 
 /** Of the two people of part (c), where each has an adapter of their own. */
@@ -232,7 +165,7 @@ function onOneAdapter(setting: Setting): Unit {
     rows.push(...(await block(laboratory, talk, setting, shared)));
     return { rows, talks: [talk] };
   };
-  return unit(setting, 'c', opposites.join('+'), steps);
+  return unit(setting, { part: 'c', name: opposites.join('+'), users: opposites }, steps);
 }
 
 /** The same two, each with a key to a policy of their own: both learn at once, on one engine and one training worker. */
@@ -253,7 +186,7 @@ function onOneEach(setting: Setting): Unit {
     return { rows: both.flatMap(({ rows }) => rows), talks: both.map(({ talk }) => talk) };
   };
   const name = `${opposites.join('+')}, ${oneEach}`;
-  return unit(setting, 'c', name, steps);
+  return unit(setting, { part: 'c', name, users: opposites }, steps);
 }
 
 function changedMind(setting: Setting): Unit {
@@ -268,25 +201,26 @@ function changedMind(setting: Setting): Unit {
     }
     return { rows, talks: [talk] };
   };
-  return unit(setting, 'd', opposites.join('+'), steps);
+  return unit(setting, { part: 'd', name: opposites.join('+'), users: opposites }, steps);
 }
 
 /** The first wish's rule decides what is corrected; its teacher is shown the second wish, or there is none. */
 function controls(setting: Setting): Unit[] {
   const [name, other] = setting.plan.users;
   if (name === undefined) return [];
-  const reward = alone({ ...setting, recipe: withoutTeacher }, 'e', name, fileOf(name), `${name}, no teacher`);
-  if (other === undefined) return [reward];
+  const untaught = { part: 'e', name: `${name}, no teacher`, users: [name] } as const;
+  const control = alone({ ...setting, recipe: withoutTeacher }, untaught);
+  if (other === undefined) return [control];
   const { wish, corrections } = fileOf(other);
   const confused = { ...fileOf(name), wish, corrections };
-  return [alone(setting, 'e', name, confused, `${name}, told ${other}`), reward];
+  return [alone(setting, { part: 'e', name: `${name}, told ${other}`, users: [name, other] }, confused), control];
 }
 
 function methods(setting: Setting): Unit[] {
   const [name] = setting.plan.users;
   if (name === undefined) return [];
   return Object.entries(methodRecipes).map(([method, recipe]) =>
-    alone({ ...setting, recipe }, 'h', name, fileOf(name), `${name}, ${method}`),
+    alone({ ...setting, recipe }, { part: 'h', name: `${name}, ${method}`, users: [name] }),
   );
 }
 
@@ -301,7 +235,7 @@ function attempts(setting: Setting, name: string): Unit[] {
         talks: [environment],
       };
     };
-    return unit({ ...setting, recipe }, 'j', `${name}, ${label}`, steps);
+    return unit({ ...setting, recipe }, { part: 'j', name: `${name}, ${label}`, users: [name] }, steps);
   });
 }
 
@@ -314,7 +248,7 @@ function mixedTemperatures(setting: Setting, name: string): Unit {
     ];
     return { rows: await block(laboratory, talk, setting, { name, people, of: [name] }), talks: [talk] };
   };
-  return unit(setting, 'f', name, steps);
+  return unit(setting, { part: 'f', name, users: [name] }, steps);
 }
 
 const keysNamed = (name: string, count: number) =>
@@ -350,13 +284,13 @@ function poisoned(setting: Setting, name: string): Unit {
     const rows = await block(laboratory, talk, setting, { name, people, of: [name], ...about });
     return { rows, talks: [talk] };
   };
-  return unit(setting, 'g', name, steps);
+  return unit(setting, { part: 'g', name, users: [name] }, steps);
 }
 
 /** A person says what they want from now on, and then nothing more: versions come by themselves. */
 function oneCorrection(setting: Setting, name: string): Unit {
-  const { seed, plan } = setting;
-  const rehearsed = Math.min(64, plan.sizes.steps * recipePresets.tiny.recipe.optimizerSteps);
+  const { seed, plan, base } = setting;
+  const rehearsed = Math.min(64, plan.sizes.steps * presetFor(base).optimizerSteps);
   const recipe = `rehearsalSteps=${String(rehearsed)}`;
   const steps: Steps = async (laboratory, say) => {
     await compare(laboratory, setting, [name]);
@@ -383,5 +317,5 @@ function oneCorrection(setting: Setting, name: string): Unit {
     const taught = await laboratory.taught(name, last.step);
     return { rows: [...rows, ...learned, ...taught], talks: [talk] };
   };
-  return unit({ ...setting, recipe }, 'i', name, steps);
+  return unit({ ...setting, recipe }, { part: 'i', name, users: [name] }, steps);
 }

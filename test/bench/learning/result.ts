@@ -1,9 +1,10 @@
 // What one unit of the experiment found, and where it is kept: a JSON file each, so that a stopped run goes on where it was.
 // A file that cannot be read is none: its unit is run again.
-import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
 import { join } from 'node:path';
 import type { TrainingDevice } from '@backtalk/deploy';
+import { sha256Hex } from '@backtalk/kit';
 import { z } from 'zod';
 
 const share = z.number();
@@ -31,6 +32,8 @@ const row = z.object({
   prompt: z.object({ tokens: z.number(), shown: z.number() }).optional(),
   /** KL to the base, nats an answer. */
   kl: z.number().optional(),
+  /** Answers that it rests on, sampled as they are scored; results of before have none, and sampled theirs at another temperature. */
+  klAnswers: z.number().optional(),
   /** Of fixed sentences: mean nats a token, the share of right ones that are likelier than their wrong twins, and which they are. */
   reference: z.object({ nll: z.number(), skill: share, twins: z.array(z.boolean()).optional() }).optional(),
 });
@@ -61,6 +64,8 @@ const unitResult = z.object({
   part: z.string(),
   name: z.string(),
   seed: z.number(),
+  /** Digest of the users' files and of what the part has otherwise in its recipe; results of before have none. */
+  madeFrom: z.string().optional(),
   rows: z.array(row),
   steps: z.array(step),
   lessons: z.array(lessonSchema),
@@ -90,6 +95,16 @@ export type Step = z.infer<typeof step>;
 export type Lesson = z.infer<typeof lessonSchema>;
 /** `folder`: where it was read from; units of one folder were measured with the same sizes, and compared in the same run. */
 export type UnitResult = z.infer<typeof unitResult> & { readonly folder?: string };
+/** What tells one unit from all others. */
+export type UnitKey = Pick<UnitResult, 'part' | 'name' | 'seed' | 'madeFrom'>;
+
+/** Of what is kept or drawn of a unit, without an ending: another one for each. */
+export function fileNameOf({ part, name, seed }: UnitKey): string {
+  const plain = name.replaceAll(/[^\w-]+/g, '_');
+  // Two paths may read alike without their slashes and dots.
+  const own = /[./]/.test(name) ? `${plain}-${sha256Hex(name).slice(0, 8)}` : plain;
+  return `${part}-${own}-${String(seed)}`;
+}
 
 /**
  * This machine, today.
@@ -104,13 +119,17 @@ export function ranOn(device?: Pick<TrainingDevice, 'card'>): Pick<UnitResult, '
 
 /** Results of one model and one set of sizes. */
 export class ResultStore {
+  /** Paths of what was kept here of units that are still running. */
+  private readonly begun = new Set<string>();
+
   /** @param folder is made when something is kept */
   constructor(private readonly folder: string) {}
 
-  /** Of a unit that came to its end; one that was stopped is run again. */
-  find(unit: Pick<UnitResult, 'part' | 'name' | 'seed'>): UnitResult | undefined {
+  /** Of a unit that came to its end, made from the same; one that was stopped is run again. */
+  find(unit: UnitKey): UnitResult | undefined {
     const found = this.read(this.pathOf(unit));
-    return found?.stopped === true ? undefined : found;
+    if (found === undefined || found.stopped) return undefined;
+    return found.madeFrom === undefined || found.madeFrom === unit.madeFrom ? found : undefined;
   }
 
   /** In the order of parts, then names. */
@@ -125,11 +144,18 @@ export class ResultStore {
     const path = this.pathOf(result);
     writeFileSync(`${path}.new`, `${JSON.stringify(result, null, 1)}\n`);
     renameSync(`${path}.new`, path);
+    if (result.stopped) this.begun.add(path);
+    else this.begun.delete(path);
   }
 
-  private pathOf({ part, name, seed }: Pick<UnitResult, 'part' | 'name' | 'seed'>): string {
-    const plain = name.replaceAll(/[^\w-]+/g, '_');
-    return join(this.folder, `${part}-${plain}-${String(seed)}.json`);
+  /** Of a unit that failed, what it had measured here; what another run kept of it stays. */
+  drop(unit: UnitKey): void {
+    const path = this.pathOf(unit);
+    if (this.begun.delete(path)) rmSync(path);
+  }
+
+  private pathOf(unit: UnitKey): string {
+    return join(this.folder, `${fileNameOf(unit)}.json`);
   }
 
   private read(path: string): UnitResult | undefined {

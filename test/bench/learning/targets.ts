@@ -1,6 +1,6 @@
 // What the experiment is to show, and whether the kept results show it. In: results. Out: a line for each aim, with how many
 // cases met it. An aim that nothing was run for, or nothing to its end, says so. Pure.
-import { aloneOf, baseOf, ceilingOf, keptOf, longestAlone, versionsOf } from './findings.js';
+import { aloneOf, baseOf, ceilingOf, isLearned, keptOf, longestAlone, versionsOf } from './findings.js';
 import type { Row, UnitResult } from './result.js';
 
 export interface Target {
@@ -31,7 +31,10 @@ export function targetsOf(all: readonly UnitResult[]): Target[] {
       aim: `(a) a qualified wish reaches ${String(aims.ofCeiling)} of the base shown it`,
       cases: longestAlone(results).flatMap((one) => alone(results, one)),
     },
-    { aim: `(b) each wish keeps ${String(aims.ofBest)} of its own best`, cases: turns.flatMap(kept) },
+    {
+      aim: `(b) each wish keeps ${String(aims.ofBest)} of its own best`,
+      cases: turns.flatMap((one) => kept(results, one)),
+    },
     {
       aim: `(b) fixed sentences lose at most ${String(aims.nllMax)} nats a token`,
       cases: turns.flatMap((one) => surprise(results, one)),
@@ -74,9 +77,10 @@ function alone(results: readonly UnitResult[], result: UnitResult): Target['case
   return [{ name: labelOf(result), value: fixed(share), isMet: share >= aims.ofCeiling }];
 }
 
-function kept(result: UnitResult): Target['cases'] {
+function kept(results: readonly UnitResult[], result: UnitResult): Target['cases'] {
   return result.name.split('+').map((of) => {
-    const { share } = keptOf(result, of);
+    const found = keptOf(result, of);
+    const share = isLearned(found, ceilingOf(results, of, result)) ? found.share : undefined;
     return {
       name: of,
       value: share === undefined ? 'nothing to keep' : fixed(share),

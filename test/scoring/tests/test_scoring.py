@@ -69,6 +69,34 @@ def test_a_wish_is_violated_by_what_its_rule_says(violation, text, expected):
 
 
 @pytest.mark.parametrize(
+    ("pattern", "text", "found"),
+    [
+        (r"^\w+$", "café", False),
+        (r"^[\w']+$", "café", False),
+        (r"^\W$", "é", True),
+        (r"^\d$", "٣", False),
+        (r"caf\b", "café", True),
+        (r"a\sb", "a\u00a0b", True),
+        (r"É", "é", True),
+        (r"^\w\d\\w\[\w\]$", r"a1\w[b]", True),
+    ],
+)
+def test_a_pattern_means_what_it_means_to_the_simulated_user(pattern, text, found):
+    obeys = obeys_by({"violates_if": [{"op": "matches", "pattern": pattern, "flags": "iu"}]})
+    assert obeys(told(text=text)) is not found
+
+
+@pytest.mark.parametrize("pattern", [r"\p{L}", r"\u{1F600}", r"(?<name>a)"])
+def test_a_rule_that_python_cannot_read_is_refused_when_it_is_checked(embedder, pattern):
+    rule = {"violates_if": [{"op": "matches", "pattern": pattern, "flags": "u"}]}
+    answered = json.loads(answer_line(json.dumps({"op": "check", "rule": rule}), embedder))
+    assert answered["error"]["code"] == "request_invalid"
+    assert "rule.violates_if.0.pattern is no regular expression to Python" in answered["error"]["message"]
+    read = json.loads(answer_line(json.dumps({"op": "check", "rule": SHORT}), embedder))
+    assert read == {"id": None, "groups": {}}
+
+
+@pytest.mark.parametrize(
     ("violations", "words"),
     [
         ([], "violates_if must be"),

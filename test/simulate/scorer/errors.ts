@@ -8,6 +8,12 @@ export const scorerErrors = defineErrors('scorer', {
     message: (p: { why: string }) =>
       `The scorer stopped: ${p.why}. Its packages are installed by: node deploy/start.mjs setup --with scoring`,
   },
+  ruleUnread: {
+    code: 'rule_unread',
+    retry: 'never',
+    message: (p: { why: string }) =>
+      `Answers cannot be scored by this user's rule: ${p.why}. Write it so that Python's re reads it, too.`,
+  },
   unscored: {
     code: 'answers_unscored',
     retry: 'never',

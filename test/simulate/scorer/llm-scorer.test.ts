@@ -14,16 +14,21 @@ const criteria = {
 };
 
 /** A scorer whose model reads an answer so. */
-function scorerOf(read: (answer: string) => unknown) {
+function scorerOf(read: (answer: string) => unknown, signal = new AbortController().signal) {
   const heard: string[] = [];
   const reader = {
-    ask: async <T>(messages: readonly { readonly content: string }[], form: z.ZodType<T>) => {
+    ask: async <T>(
+      messages: readonly { readonly content: string }[],
+      form: z.ZodType<T>,
+      options: { readonly signal: AbortSignal },
+    ) => {
+      options.signal.throwIfAborted();
       const given = messages.at(-1)?.content ?? '';
       heard.push(`${messages[0]?.content ?? ''}\n${given}`);
       return form.safeParse(read((JSON.parse(given.split('\n')[1] ?? '') as { answer: string }).answer)).data;
     },
   };
-  return { scorer: new LlmScorer(criteria, reader, quiet), heard };
+  return { scorer: new LlmScorer(criteria, reader, quiet, signal), heard };
 }
 
 describe('LlmScorer', () => {
@@ -50,6 +55,12 @@ describe('LlmScorer', () => {
       code: 'answers_unscored',
       detail: { unscored: 2, answers: 5 },
     });
+  });
+
+  it('a stop reaches the model that reads, so that no further answer is scored', async () => {
+    const { scorer, heard } = scorerOf(() => ({ answers: true, score: 1 }), AbortSignal.abort());
+    await expect(scorer.score([held('How?', 'So.')])).rejects.toMatchObject({ name: 'AbortError' });
+    expect(heard).toEqual([]);
   });
 
   it('scores answers cut to their first sentence, and answers that are given to another task', async () => {

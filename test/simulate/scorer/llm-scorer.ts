@@ -20,7 +20,7 @@ interface Reader {
   ask<T>(
     messages: readonly { readonly role: 'system' | 'user'; readonly content: string }[],
     form: z.ZodType<T>,
-    options: { readonly temperature: number; readonly seed: number },
+    options: { readonly temperature: number; readonly seed: number; readonly signal: AbortSignal },
   ): Promise<T | undefined>;
 }
 
@@ -38,6 +38,7 @@ export class LlmScorer {
     private readonly criteria: Criteria,
     private readonly reader: Reader,
     private readonly output: Pick<Output, 'progress'>,
+    private readonly signal: AbortSignal,
   ) {}
 
   async score(answers: readonly HeldOutAnswer[]): Promise<Scores> {
@@ -70,7 +71,8 @@ export class LlmScorer {
     let done = 0;
     try {
       return await inParallel(answers, parallel, async (answer) => {
-        const found = await this.reader.ask(promptOf(this.criteria, answer), verdict, sampling);
+        const own = { ...sampling, signal: this.signal };
+        const found = await this.reader.ask(promptOf(this.criteria, answer), verdict, own);
         done += 1;
         progress.update(done, 'first answers');
         return found;

@@ -25,6 +25,9 @@ const reply = z.object({
 const readyWithinMs = 60_000;
 const answerWithinMs = 120_000;
 const shuffleSeed = 1;
+const folder = join(repositoryRoot(), 'test');
+/** The scorer as it is; tests stand another program in for it. */
+const usualCommand = [join(repositoryRoot(), '.venv', 'bin', 'python'), '-m', 'scoring'] as const;
 
 type ScorerChild = ChildProcessByStdio<Writable, Readable, Readable>;
 
@@ -35,6 +38,7 @@ class ScorerProcess {
   constructor(
     private readonly child: ScorerChild,
     private readonly rule: object,
+    private readonly signal: AbortSignal | undefined,
   ) {
     this.lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
     child.stderr.on('data', (chunk: Buffer) => {
@@ -47,11 +51,15 @@ class ScorerProcess {
     child.stdin.on('error', (error) => {
       this.lastWords = error.message;
     });
+    // It may be in the middle of a long answer, which nobody waits for any more.
+    signal?.addEventListener('abort', () => child.kill(), { once: true });
   }
 
-  /** Resolves when the embeddings are loaded. */
+  /** Resolves when the embeddings are loaded and the rule is read. */
   async ready(): Promise<void> {
     await this.line(readyWithinMs);
+    const { error } = await this.answered({ op: 'check', rule: this.rule });
+    if (error !== undefined) throw scorerErrors.ruleUnread({ why: error.message });
   }
 
   async score(answers: readonly HeldOutAnswer[]): Promise<Scores> {
@@ -74,11 +82,15 @@ class ScorerProcess {
   }
 
   private async ask(group: string, request: object): Promise<Scores> {
-    this.child.stdin.write(`${JSON.stringify(request)}\n`);
-    const { groups, error } = reply.parse(JSON.parse(await this.line(answerWithinMs)));
+    const { groups, error } = await this.answered(request);
     const found = groups?.[group]?.means;
     if (found === undefined) throw scorerErrors.scorerFailed({ why: error?.message ?? 'its answer has no scores' });
     return found;
+  }
+
+  private async answered(request: object): Promise<z.infer<typeof reply>> {
+    this.child.stdin.write(`${JSON.stringify(request)}\n`);
+    return reply.parse(JSON.parse(await this.line(answerWithinMs)));
   }
 
   private async line(withinMs: number): Promise<string> {
@@ -89,19 +101,37 @@ class ScorerProcess {
       handle.unref();
     });
     const next = await Promise.race([this.lines.next(), timer]);
-    if (next.done === true) throw scorerErrors.scorerFailed({ why: this.lastWords || 'it ended' });
+    if (next.done === true) {
+      this.signal?.throwIfAborted();
+      throw scorerErrors.scorerFailed({ why: this.lastWords || 'it ended' });
+    }
     return next.value;
   }
 }
 
-/** @param rule of the user's file: when an answer violates the wish */
-export async function startScorer(rule: object): Promise<ScorerProcess> {
-  const python = join(repositoryRoot(), '.venv', 'bin', 'python');
-  const stdio = ['pipe', 'pipe', 'pipe'] as const;
+interface ScorerOptions {
+  /** Ends it in the middle of a measurement. */
+  readonly signal?: AbortSignal;
+  readonly command?: readonly [string, ...string[]];
+}
+
+/** @param rule of the user's file: when an answer violates the wish; refused here where the scorer cannot read it */
+export async function startScorer(
+  rule: object,
+  { signal, command = usualCommand }: ScorerOptions = {},
+): Promise<ScorerProcess> {
+  signal?.throwIfAborted();
+  const [program, ...words] = command;
   const scorer = new ScorerProcess(
-    spawn(python, ['-m', 'scoring'], { cwd: join(repositoryRoot(), 'test'), stdio: [...stdio] }),
+    spawn(program, words, { cwd: folder, stdio: ['pipe', 'pipe', 'pipe'] }),
     rule,
+    signal,
   );
-  await scorer.ready();
+  try {
+    await scorer.ready();
+  } catch (error) {
+    await scorer.stop();
+    throw error;
+  }
   return scorer;
 }

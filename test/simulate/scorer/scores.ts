@@ -1,5 +1,8 @@
 // What the scorer measures on answers to held-out questions, and what it is given.
 
+/** The scorer ranks a question among this many: where a block has fewer, an answer finds its own more easily. */
+export const questionsOfBlock = 32;
+
 export interface HeldOutAnswer {
   readonly question: string;
   readonly answer: string;

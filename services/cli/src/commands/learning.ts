@@ -4,6 +4,7 @@ import {
   burnedInARow,
   FactReader,
   givenUpInARow,
+  isBacktalkError,
   isHeld,
   jsonCodec,
   kvBucket,
@@ -12,18 +13,20 @@ import {
 } from '@backtalk/kit';
 import { WeightsStaged_Stage, type BatchClosed, type WeightsTrained } from '@backtalk/proto/facts';
 import { z } from 'zod';
-import { withBroker, type Connection } from '../connection.js';
+import { withBroker, withBrokerAlone, type Connection } from '../connection.js';
 import type { CommandContext } from '../shell.js';
 
-const codec = jsonCodec(
-  z.object({
-    paused: z.boolean(),
-    /** Number of the version that was the newest when `resume` was said. */
-    resumedAfter: z.number().optional(),
-    /** Number of the newest batch then. */
-    resumedAfterBatch: z.number().optional(),
-  }),
-);
+const learningSwitch = z.object({
+  paused: z.boolean(),
+  /** Number of the version that was the newest when `resume` was said. */
+  resumedAfter: z.number().optional(),
+  /** Number of the newest batch then. */
+  resumedAfterBatch: z.number().optional(),
+});
+const codec = jsonCodec(learningSwitch);
+
+type LearningSwitch = z.infer<typeof learningSwitch>;
+type FoundSwitch = { readonly value: LearningSwitch; readonly revision: number } | undefined;
 
 export async function isLearningPaused(broker: Broker, policy: string): Promise<boolean> {
   return (await kvBucket(broker, 'settings', codec).get(`${policy}.learning`))?.value.paused ?? false;
@@ -89,8 +92,33 @@ async function heldForBatches(
   return `${row.length} batches were given up in a row, the last one for ${why}`;
 }
 
+/**
+ * Changes the switch for a program, which an operator goes before.
+ *
+ * @param change is given what is there; undefined leaves it
+ * @returns revision of what was written; undefined where nothing was, or another writer was faster
+ */
+export async function switchLearning(
+  connection: Pick<Connection, 'policy' | 'natsUrl' | 'natsUser' | 'natsPassword' | 'wire'>,
+  change: (found: FoundSwitch) => LearningSwitch | undefined,
+): Promise<number | undefined> {
+  return withBrokerAlone(connection, async (broker) => {
+    const bucket = kvBucket(broker, 'settings', codec);
+    const key = `${connection.policy}.learning`;
+    const found = await bucket.get(key);
+    const wanted = change(found);
+    if (wanted === undefined) return undefined;
+    try {
+      return await (found === undefined ? bucket.create(key, wanted) : bucket.update(key, wanted, found.revision));
+    } catch (error) {
+      if (isBacktalkError(error, 'kv_conflict')) return undefined;
+      throw error;
+    }
+  });
+}
+
 /** To go on says also that what was burned or given up until now holds training no longer. */
-export async function switchLearning(connection: Connection, paused: boolean): Promise<void> {
+async function sayLearning(connection: Connection, paused: boolean): Promise<void> {
   const { policy } = connection;
   await withBroker(connection, async (broker) => {
     const bucket = kvBucket(broker, 'settings', codec);
@@ -106,7 +134,7 @@ export async function switchLearning(connection: Connection, paused: boolean): P
 
 export async function setLearning({ connection, output }: CommandContext, paused: boolean): Promise<void> {
   const { policy } = connection;
-  await switchLearning(connection, paused);
+  await sayLearning(connection, paused);
   output.value({ policy, paused });
   output.line(
     paused

@@ -1,6 +1,9 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
-import { TemporaryDirectory } from '@backtalk/kit/testing';
+import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { repositoryRoot, TemporaryDirectory } from '@backtalk/kit/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { simulate } from './simulate.js';
 
@@ -48,6 +51,28 @@ describe('simulate', () => {
   it('ends with the set-up’s status where that fails, and runs nothing', async () => {
     setUpEnding(4);
     expect(await simulate([], signal, checkout.path)).toBe(4);
+  });
+
+  it('a command that ends before its tool tells the tool to end, too', async () => {
+    write('.venv/stamps/embeddings', '');
+    write(
+      'test/dist/simulate/main.js',
+      `process.on('SIGINT', () => { console.log('interrupted'); process.exit(0); });
+       setTimeout(() => process.exit(1), 20_000);
+       console.log('talks');`,
+    );
+    const file = pathToFileURL(join(repositoryRoot(), 'services/cli/dist/commands/simulate.js')).href;
+    const program = `
+      const { simulate } = await import(${JSON.stringify(file)});
+      process.on('SIGUSR2', () => process.exit(130));
+      await simulate([], new AbortController().signal, ${JSON.stringify(checkout.path)});`;
+    const command = spawn(process.execPath, ['--input-type=module', '-e', program], { timeout: 30_000 });
+    let said = '';
+    command.stdout.on('data', (data: Buffer) => (said += data.toString()));
+    await once(command.stdout, 'data');
+    command.kill('SIGUSR2');
+    await once(command, 'close');
+    expect(said).toBe('talks\ninterrupted\n');
   });
 
   it('says in one line that it needs a checkout where there is none', async () => {

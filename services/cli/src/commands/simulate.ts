@@ -24,11 +24,12 @@ export async function simulate(words: readonly string[], signal: AbortSignal, ro
   return statusOf([tool, ...words], signal);
 }
 
-/** A group of its own: Ctrl-C reaches it once, from here. */
+/** A group of its own: Ctrl-C reaches it from here alone, and so does the end of this process, which a second one brings. */
 function statusOf(args: readonly string[], signal: AbortSignal): Promise<number> {
   const child = spawn(process.execPath, args, { stdio: 'inherit', detached: true });
   const stop = () => child.kill('SIGINT');
   signal.addEventListener('abort', stop);
+  process.once('exit', stop);
   return new Promise<number>((resolve, reject) => {
     child.once('error', reject);
     child.once('exit', (status) => {
@@ -36,5 +37,6 @@ function statusOf(args: readonly string[], signal: AbortSignal): Promise<number>
     });
   }).finally(() => {
     signal.removeEventListener('abort', stop);
+    process.off('exit', stop);
   });
 }
