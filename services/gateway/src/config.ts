@@ -126,7 +126,8 @@ const bounds = {
     min: 100,
   }),
   readerWaitMs: setting.durationMs('BACKTALK_READER_WAIT', {
-    description: 'How long a client may read nothing, with a full buffer, before it is cut.',
+    description:
+      'How long a client may read nothing, with a full buffer, before it is cut; for the whole of an answer it has twelve times that.',
     default: '10s',
     min: 100,
   }),

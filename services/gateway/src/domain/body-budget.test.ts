@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { BodyBudget, largeBodyBytes } from './body-budget.js';
+import { keylessId } from './caller.js';
 
 const mebibyte = 1024 * 1024;
 
@@ -9,12 +10,30 @@ describe('BodyBudget', () => {
     const room = budget.room('a');
     room.grow(3 * mebibyte);
     const other = budget.room('a');
-    expect(() => other.grow(2 * mebibyte)).toThrow('4194304 bytes of requests at once');
+    expect(() => other.grow(2 * mebibyte)).toThrow('4194304 bytes of requests and whole answers at once');
     other.grow(mebibyte);
     room.leave();
     room.leave();
     other.grow(3 * mebibyte);
     expect(() => other.grow(1)).toThrow('limit');
+  });
+
+  it('leaves a quarter of the room, for bodies of each kind, to other tenants than the one of many keys', () => {
+    const budget = new BodyBudget(8 * mebibyte);
+    for (const key of ['a', 'b']) budget.room(key, 'acme').grow(2 * mebibyte);
+    expect(() => budget.room('c', 'acme').grow(mebibyte + 1)).toThrow('with its tenant');
+    const rooms = ['c', 'd'].map((key) => budget.room(key, 'acme'));
+    for (const room of rooms) room.grow(mebibyte);
+    expect(() => budget.room('e', 'acme').grow(1)).toThrow('6291456 bytes of requests and whole answers at once with');
+    budget.room('f', 'other').grow(mebibyte);
+    rooms[0]?.leave();
+    budget.room('e', 'acme').grow(1);
+  });
+
+  it('gives the one key of a keyless gateway no tenant’s bound', () => {
+    const budget = new BodyBudget(8 * mebibyte);
+    budget.room('a', 'default').grow(4 * mebibyte);
+    for (const _body of [1, 2, 3]) budget.room(keylessId, 'default').grow(mebibyte);
   });
 
   it('keeps a quarter of the room for ordinary bodies', () => {

@@ -1,14 +1,16 @@
-// How many bytes of requests are in flight?
+// How many bytes of requests, and of answers in one piece, are in flight?
 //
-// In: bodies that begin, grow and are done with. Out: room for them, or a refusal. A body counts from its declared
-// length until its request is answered, because what is made of it lives as long. No I/O.
+// In: bodies that begin, grow and are done with. Out: room for them, or a refusal. A request's body counts from its declared
+// length until its request is answered, because what is made of it lives as long; an answer's until its client has it. No
+// key takes more than its share, nor do all keys of a tenant together. No I/O.
 import { gatewayErrors } from '../errors.js';
+import { keylessId } from './caller.js';
 
-/** Room for one request's body. */
+/** Room for one body: a request's, or an answer's. */
 export interface BodyRoom {
   /** Takes room for so many bytes more. Throws where there is none. */
   grow(bytes: number): void;
-  /** The request is answered. */
+  /** Nothing of it is kept any more. */
   leave(): void;
 }
 
@@ -16,10 +18,13 @@ export interface BodyRoom {
 export const largeBodyBytes = 1024 * 1024;
 const largeShare = 3 / 4;
 const keyShare = 1 / 2;
+/** Of what bodies as large may take. */
+const tenantShare = 3 / 4;
 const retryAfterSeconds = 1;
 
 export class BodyBudget {
   private readonly byKey = new Map<string, number>();
+  private readonly byTenant = new Map<string, number>();
   private bytes = 0;
 
   constructor(private readonly bytesMax: number) {}
@@ -29,32 +34,48 @@ export class BodyBudget {
     return Math.floor(this.bytesMax * keyShare);
   }
 
-  room(keyId: string): BodyRoom {
+  /** A key of which no tenant is named is one of its own. */
+  room(keyId: string, tenant = keyId): BodyRoom {
     let held = 0;
     return {
       grow: (bytes) => {
-        this.check(keyId, held + bytes, bytes);
+        this.check({ keyId, tenant }, held + bytes, bytes);
         held += bytes;
-        this.count(keyId, bytes);
+        this.count({ keyId, tenant }, bytes);
       },
       leave: () => {
-        this.count(keyId, -held);
+        this.count({ keyId, tenant }, -held);
         held = 0;
       },
     };
   }
 
-  private check(keyId: string, bodyBytes: number, bytes: number): void {
+  private check({ keyId, tenant }: Owner, bodyBytes: number, bytes: number): void {
+    const what = 'bytes of requests and whole answers at once';
     if ((this.byKey.get(keyId) ?? 0) + bytes > this.keyBytesMax)
-      throw gatewayErrors.rateLimited({ what: `${this.keyBytesMax} bytes of requests at once`, retryAfterSeconds });
+      throw gatewayErrors.rateLimited({ what: `${this.keyBytesMax} ${what}`, retryAfterSeconds });
     const bytesMax = bodyBytes > largeBodyBytes ? this.bytesMax * largeShare : this.bytesMax;
+    const tenantMax = Math.floor(bytesMax * tenantShare);
+    if (keyId !== keylessId && (this.byTenant.get(tenant) ?? 0) + bytes > tenantMax)
+      throw gatewayErrors.rateLimited({ what: `${tenantMax} ${what} with its tenant's other keys`, retryAfterSeconds });
     if (this.bytes + bytes > bytesMax) throw gatewayErrors.overloaded({ retryAfterSeconds });
   }
 
-  private count(keyId: string, bytes: number): void {
+  private count({ keyId, tenant }: Owner, bytes: number): void {
     this.bytes += bytes;
-    const left = (this.byKey.get(keyId) ?? 0) + bytes;
-    if (left > 0) this.byKey.set(keyId, left);
-    else this.byKey.delete(keyId);
+    add(this.byKey, keyId, bytes);
+    add(this.byTenant, tenant, bytes);
   }
+}
+
+interface Owner {
+  readonly keyId: string;
+  readonly tenant: string;
+}
+
+/** Names at zero are forgotten, so that old ones do not pile up. */
+function add(counts: Map<string, number>, name: string, bytes: number): void {
+  const left = (counts.get(name) ?? 0) + bytes;
+  if (left > 0) counts.set(name, left);
+  else counts.delete(name);
 }

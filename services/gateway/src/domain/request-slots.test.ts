@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { keylessId } from './caller.js';
 import { RequestSlots } from './request-slots.js';
 
 describe('RequestSlots', () => {
@@ -12,6 +13,21 @@ describe('RequestSlots', () => {
     expect(() => slots.enter('c', undefined)).toThrow('All places are taken');
     leave();
     slots.enter('a', undefined);
+  });
+
+  it('leaves a quarter of all places to other tenants than the one of many keys', () => {
+    const slots = new RequestSlots({ requestsMax: 8, keyRequestsMax: 4 });
+    const ends = ['a', 'a', 'a', 'b', 'b', 'b'].map((key) => slots.enter(key, undefined, 'acme'));
+    for (const key of ['a', 'c']) expect(() => slots.enter(key, undefined, 'acme')).toThrow('6 requests at once with');
+    slots.enter('d', undefined, 'other');
+    ends[0]?.();
+    slots.enter('c', undefined, 'acme');
+  });
+
+  it('gives the one key of a keyless gateway all places that a key may have', () => {
+    const slots = new RequestSlots({ requestsMax: 8, keyRequestsMax: 8 });
+    for (let entered = 0; entered < 8; entered += 1) slots.enter(keylessId, undefined, 'default');
+    expect(() => slots.enter(keylessId, undefined, 'default')).toThrow('All places are taken');
   });
 
   it('counts answers by engine and version, tells every change, and counts an end once', () => {

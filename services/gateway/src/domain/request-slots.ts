@@ -1,8 +1,9 @@
 // How many requests are being answered now?
 //
-// In: answers that begin and end. Out: counts by key, by engine and by weights version, and a refusal where a bound is
-// reached. No key fills an engine, or all others would wait in the engine behind its answers. It counts in memory only, so its bounds hold whatever else is down. No I/O.
+// In: answers that begin and end. Out: counts by key, by tenant, by engine and by weights version, and a refusal where a bound is
+// reached. No tenant, with however many keys, takes all places, and no key fills an engine, or all others would wait in the engine behind its answers. It counts in memory only, so its bounds hold whatever else is down. No I/O.
 import { gatewayErrors } from '../errors.js';
+import { keylessId } from './caller.js';
 
 interface SlotBounds {
   readonly requestsMax: number;
@@ -13,10 +14,13 @@ interface SlotBounds {
 const enginePlaces = 256;
 /** Of an engine, for one key. */
 const keyShare = 3 / 4;
+/** Of all places, for the keys of one tenant together. */
+const tenantShare = 3 / 4;
 const retryAfterSeconds = 1;
 
 export class RequestSlots {
   private readonly byKey = new Counts();
+  private readonly byTenant = new Counts();
   private readonly byEngine = new Counts();
   private readonly byKeyOnEngine = new Counts();
   private readonly versionCounts = new Counts();
@@ -25,16 +29,25 @@ export class RequestSlots {
 
   constructor(private readonly bounds: SlotBounds) {}
 
-  /** A request of this key begins; the returned function ends it. */
-  enter(keyId: string, keyLimit: number | undefined): () => void {
-    const keyMax = keyLimit ?? this.bounds.keyRequestsMax;
-    if (this.count >= this.bounds.requestsMax) throw gatewayErrors.overloaded({ retryAfterSeconds });
+  /** A request of this key begins; the returned function ends it. A key of which no tenant is named is one of its own. */
+  enter(keyId: string, keyLimit: number | undefined, tenant = keyId): () => void {
+    const { requestsMax, keyRequestsMax } = this.bounds;
+    const keyMax = keyLimit ?? keyRequestsMax;
+    const tenantMax = Math.ceil(requestsMax * tenantShare);
+    if (this.count >= requestsMax) throw gatewayErrors.overloaded({ retryAfterSeconds });
     if (this.byKey.of(keyId) >= keyMax)
       throw gatewayErrors.rateLimited({ what: `${keyMax} requests at once`, retryAfterSeconds });
+    if (keyId !== keylessId && this.byTenant.of(tenant) >= tenantMax)
+      throw gatewayErrors.rateLimited({
+        what: `${tenantMax} requests at once with its tenant's other keys`,
+        retryAfterSeconds,
+      });
     this.count += 1;
-    const leave = this.byKey.add(keyId);
+    const leaveKey = this.byKey.add(keyId);
+    const leaveTenant = this.byTenant.add(tenant);
     return () => {
-      leave();
+      leaveKey();
+      leaveTenant();
       this.count -= 1;
       this.announce();
     };

@@ -2,7 +2,7 @@ import type { Capture } from '@backtalk/dialects';
 import { describe, expect, it } from 'vitest';
 import { callerOf, keylessGrant } from './caller.js';
 import { samplingOf } from './sampling.js';
-import { turnCompleted, type Turn } from './turn.js';
+import { tokensUsed, turnCompleted, type Turn } from './turn.js';
 
 const turn: Turn = {
   id: 'turn_1',
@@ -89,5 +89,25 @@ describe('turnCompleted', () => {
       finishReason: 'error',
       untrainableReasons: ['engine_failed'],
     });
+  });
+});
+
+describe('tokensUsed', () => {
+  const unsaid = { promptIds: undefined, answerIds: [], logprobs: [], usage: undefined, finishReason: '' };
+  const used = (changes: Partial<Capture>, ending: 'complete' | 'aborted' | 'engine_failed') =>
+    tokensUsed(turnCompleted(turn, { capture: { ...capture, ...changes }, ending, engine }), 400);
+
+  it('counts what the engine counted, or the ids that came of an answer that was cut', () => {
+    expect(used({}, 'complete')).toBe(5);
+    expect(used({ usage: undefined, promptIds: [1, 2, 3, 4], finishReason: '' }, 'aborted')).toBe(6);
+  });
+
+  it('counts an answer without ids that was cut by its text, and its prompt by its own', () => {
+    expect(used({ ...unsaid, text: 'x'.repeat(40), reasoning: 'y'.repeat(20) }, 'aborted')).toBe(100 + 15);
+    expect(used({ ...unsaid, text: '' }, 'aborted')).toBe(100);
+  });
+
+  it('counts no prompt on which engines failed before they said how long it is', () => {
+    expect(used({ ...unsaid, text: '' }, 'engine_failed')).toBe(0);
   });
 });

@@ -131,6 +131,23 @@ export function completedBytes({ promptIds, answerIds, logprobs, text, reasoning
   return openedBytesLeast + 3 * (promptIds.length + answerIds.length) + 4 * logprobs.length + said;
 }
 
+/** Of text that an engine did not count. */
+const bytesOfToken = 4;
+
+/**
+ * As many tokens as count for the key's minute: the engine's, and where it said none, as of an answer that was cut, what its text
+ * comes to. A prompt on which engines failed counts only where they said how long it is.
+ */
+export function tokensUsed(
+  { usage, text, reasoning, toolCalls, finishReason }: TurnCompleted,
+  promptBytes: number,
+): number {
+  const said = Buffer.byteLength(text) + Buffer.byteLength(reasoning) + toolCalls.length;
+  const asked = finishReason === 'error' ? 0 : promptBytes;
+  const promptTokens = usage?.promptTokens || Math.ceil(asked / bytesOfToken);
+  return promptTokens + (usage?.completionTokens || Math.ceil(said / bytesOfToken));
+}
+
 export function remembered(turn: Turn, conversation: RememberedConversation): RememberedTurn {
   return {
     turn: turn.id,

@@ -30,8 +30,9 @@ export async function admitted(
   work: Work,
 ): Promise<void> {
   const { keyId, grant } = access.keys.identify(keyOf(request));
-  const leave = access.slots.enter(keyId, grant.limits.concurrency);
-  const room = access.bodies.room(keyId);
+  const { tenant } = access.callers.of(keyId, grant, undefined);
+  const leave = access.slots.enter(keyId, grant.limits.concurrency, tenant);
+  const room = access.bodies.room(keyId, tenant);
   try {
     await access.fair.of(keyId);
     const { of, limits } =

@@ -3,7 +3,7 @@
 // The frame with a finish reason is where clients stop: it, and what follows it, is held until the turn is stored; so is
 // a whole answer. An answer that breaks off ends in an error frame, never in `[DONE]` or `response.completed`.
 import type { ServerResponse } from 'node:http';
-import { CaptureAccumulator, isEngineError, type EngineFrame } from '@backtalk/dialects';
+import { CaptureAccumulator, isEngineError, type EngineAnswer, type EngineFrame } from '@backtalk/dialects';
 import { asBacktalkError, isBacktalkError, type Trace } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
 import type { ChatRequest } from '../domain/chat-request.js';
@@ -66,14 +66,7 @@ export async function answerTurn(parts: Parts, exchange: Exchange): Promise<void
       });
       await relay(parts, exchange, begun);
     } else {
-      const begun = await begin(parts, exchange, (client, body, deadlineMs) =>
-        client.chat(body, { signal, deadlineMs }),
-      );
-      const { turn, engine, result, leave, record } = begun;
-      leave();
-      await record.complete(turn, { capture: result.capture, ending: signal.aborted ? 'aborted' : 'complete', engine });
-      const body = answerForm(request, turn.id).whole(result.raw, result.capture);
-      sendJson(response, 200, body, { ...headers, ...headersOf(turn) });
+      await answerWhole(parts, exchange);
     }
     parts.serving.deadly.answered(promptOf(request));
     events.answerEnded((clock.now() - startedMs) / 1000);
@@ -82,6 +75,38 @@ export async function answerTurn(parts: Parts, exchange: Exchange): Promise<void
     if (!response.headersSent) for (const name in headers) response.setHeader(name, headers[name] ?? '');
     throw thrown;
   }
+}
+
+/** It lies here until its client has it, and as long it takes room beside the bodies of requests. */
+async function answerWhole(parts: Parts, exchange: Exchange): Promise<void> {
+  const { response, signal } = exchange;
+  const { keyId, tenant } = exchange.turn.caller;
+  const room = parts.access.bodies.room(keyId, tenant);
+  const leaveRoom = (): void => room.leave();
+  try {
+    const begun = await begin(parts, exchange, (client, body, deadlineMs) => {
+      // Nothing is kept of what another engine said before.
+      room.leave();
+      const options = { signal, deadlineMs, takeBytes: (bytes: number) => room.grow(bytes) };
+      return client.chat(body, options);
+    });
+    await sendWhole(exchange, begun);
+    response.once('close', leaveRoom);
+    if (response.closed) leaveRoom();
+  } catch (thrown) {
+    leaveRoom();
+    throw thrown;
+  }
+}
+
+async function sendWhole(
+  { request, response, headers, signal }: Exchange,
+  { turn, engine, result, leave, record }: Begun<EngineAnswer>,
+): Promise<void> {
+  leave();
+  await record.complete(turn, { capture: result.capture, ending: signal.aborted ? 'aborted' : 'complete', engine });
+  const body = answerForm(request, turn.id).whole(result.raw, result.capture);
+  sendJson(response, 200, body, { ...headers, ...headersOf(turn) });
 }
 
 /** What only the engine's answer settles. */
@@ -100,9 +125,17 @@ async function begin<T>(parts: Parts, exchange: Exchange, ask: Ask<T>): Promise<
     parts.events.firstToken((parts.clock.now() - exchange.startedMs) / 1000);
     return { ...asked, record };
   } catch (thrown) {
-    record.breakOff(exchange.turn, { engine: undefined, capture: new CaptureAccumulator().capture() }, thrown);
-    throw thrown;
+    const error = noRoomBehind(thrown) ?? thrown;
+    record.breakOff(exchange.turn, { engine: undefined, capture: new CaptureAccumulator().capture() }, error);
+    throw error;
   }
+}
+
+/** Our own refusal of an answer for which there is no room: `askEngine` takes it for a failure of the engine. */
+function noRoomBehind(thrown: unknown): unknown {
+  const cause = isBacktalkError(thrown) ? thrown.cause : undefined;
+  const isOurs = isBacktalkError(cause, 'rate_limit_exceeded') || isBacktalkError(cause, 'server_overloaded');
+  return isOurs ? cause : undefined;
 }
 
 async function relay(

@@ -7,6 +7,8 @@ import type { ServerResponse } from 'node:http';
 import { gatewayErrors } from '../errors.js';
 
 const bufferBytesMax = 1024 * 1024;
+/** A client that reads its answer drop by drop is cut all the same: the whole of it may take as many waits. */
+const waitsMax = 12;
 
 export class StreamWriter {
   private corked = false;
@@ -62,13 +64,14 @@ export class StreamWriter {
 
 /**
  * Resolves when an answer that has ended lies with the client, or its connection is closed. False when it was cut,
- * because nothing of it was read for so long.
+ * because nothing of it was read for so long, or not all of it in `waitsMax` times as long.
  */
 export function delivered(response: ServerResponse, waitMs: number): Promise<boolean> | boolean {
   const { socket } = response;
   if (socket === null || socket.destroyed || socket.writableLength === 0) return true;
   return new Promise((resolve) => {
     const settle = (isRead: boolean): void => {
+      clearTimeout(deadline);
       socket.off('timeout', cut);
       resolve(isRead);
     };
@@ -76,6 +79,7 @@ export function delivered(response: ServerResponse, waitMs: number): Promise<boo
       settle(false);
       response.destroy();
     };
+    const deadline = setTimeout(cut, waitsMax * waitMs);
     // The socket's own timer begins again with every piece that is read.
     socket.setTimeout(waitMs).on('timeout', cut);
     response.once('finish', () => settle(true));

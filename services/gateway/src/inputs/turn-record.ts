@@ -9,15 +9,23 @@ import { writeConversation, type WrittenConversation } from '../domain/conversat
 import { factBytesLeast, requestBytes } from '../domain/log-bytes.js';
 import { sessionOfTurn } from '../domain/session-name.js';
 import { areLogprobsUntrue, type Ending } from '../domain/trainability.js';
-import { completedBytes, remembered, turnCompleted, turnOpened, type Turn, type TurnAnswer } from '../domain/turn.js';
+import {
+  completedBytes,
+  remembered,
+  tokensUsed,
+  turnCompleted,
+  turnOpened,
+  type Turn,
+  type TurnAnswer,
+} from '../domain/turn.js';
 import type { RememberedConversation } from '../domain/continuation.js';
 import type { StoredWhere } from '../events.js';
 import type { OpenTurn } from '../outputs/turn-store.js';
 import type { Exchange } from './answer-turn.js';
 import type { Parts } from './parts.js';
 
-/** Failures that are the client's own doing. */
-const clientsDoing = new Set(['client_gone', 'reader_too_slow', 'request_aborted']);
+/** Failures that are the client's own doing: it went away, or has taken all of its room for answers. */
+const clientsDoing = new Set(['client_gone', 'reader_too_slow', 'request_aborted', 'rate_limit_exceeded']);
 
 /** Of a conversation that is not in the log. */
 const nothingShared = { messages: 0, digest: '', depth: 0 };
@@ -54,9 +62,15 @@ export class TurnRecord {
       this.written === undefined ? this.passOver(turn) : this.store(turn, completed, await this.written),
       limits.tokensPerMinute === undefined
         ? undefined
-        : access.minutes.addTokens(keyId, usage.promptTokens + usage.completionTokens),
+        : access.minutes.addTokens(keyId, tokensUsed(completed, this.promptBytes)),
     ]);
     events.turnEnded(turn.id, completed.untrainableReasons, usage);
+  }
+
+  /** Of its text: what else it holds is not counted by its bytes. */
+  private get promptBytes(): number {
+    const { messages, tools, hasMedia } = this.exchange.request;
+    return hasMedia ? 0 : messages.json.byteLength + tools.byteLength;
   }
 
   private async store(turn: Turn, completed: TurnCompleted, { open, conversation, bytes }: Written): Promise<void> {

@@ -10,6 +10,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** From the call to the end of the answer. */
   readonly deadlineMs: number;
+  /** Hears of the bytes of a reply in one piece before they are kept. What it throws ends the call. */
+  readonly takeBytes?: ((bytes: number) => void) | undefined;
 }
 
 export interface StreamOptions extends CallOptions {

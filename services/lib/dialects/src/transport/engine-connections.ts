@@ -3,6 +3,7 @@
 // In: a method, a path, a body. Out: a whole reply, or the data lines of a streamed one. Every call has a deadline.
 // Connections are dropped after 4 s of idleness, because engines close theirs after 5 s without a word.
 import { Readable } from 'node:stream';
+import { asBacktalkError } from '@backtalk/kit';
 import { type Dispatcher, Pool } from 'undici';
 import { engineErrors } from '../errors.js';
 import { jsonPieces, slicesOf } from '../json-text.js';
@@ -19,6 +20,11 @@ export interface Reply {
   readonly status: number;
   readonly headers: ResponseHeaders;
   readonly text: string;
+}
+
+interface ReplyLimits extends CallLimits {
+  /** Hears of a whole reply's bytes before they are kept. What it throws ends the call. */
+  readonly takeBytes?: ((bytes: number) => void) | undefined;
 }
 
 const keepAliveMs = 4_000;
@@ -50,9 +56,9 @@ export class EngineConnections {
   }
 
   /** The whole reply, whatever its status. */
-  request(method: 'GET' | 'POST', path: string, body: RawObject | undefined, limits: CallLimits): Promise<Reply> {
+  request(method: 'GET' | 'POST', path: string, body: RawObject | undefined, limits: ReplyLimits): Promise<Reply> {
     return new Promise((resolve, reject) => {
-      const sink = new WholeReply(resolve, reject);
+      const sink = new WholeReply(resolve, reject, limits.takeBytes);
       sink.call = this.dispatch(method, path, body, limits, sink);
     });
   }
@@ -101,21 +107,27 @@ class WholeReply implements CallSink {
   private headers: ResponseHeaders = {};
   private readonly chunks: Buffer[] = [];
   private bytes = 0;
+  private declared = 0;
 
   constructor(
     private readonly resolve: (reply: Reply) => void,
     readonly fail: (error: Error) => void,
+    private readonly takeBytes: ReplyLimits['takeBytes'],
   ) {}
 
   start(status: number, headers: ResponseHeaders): void {
     this.status = status;
     this.headers = headers;
+    // What is declared is refused before it comes.
+    this.declared = Number(headers['content-length'] ?? 0);
+    this.take(this.declared);
   }
 
   data(chunk: Buffer): void {
     this.bytes += chunk.length;
     if (this.bytes > replyBytesMax) this.call?.fail(engineErrors.replyInvalid({ what: 'reply too long' }));
     else this.chunks.push(chunk);
+    if (this.bytes > this.declared) this.take(chunk.length);
   }
 
   end(): void {
@@ -123,5 +135,13 @@ class WholeReply implements CallSink {
     const whole = first !== undefined && second === undefined ? first : Buffer.concat(this.chunks);
     const text = whole.toString('utf8');
     this.resolve({ status: this.status, headers: this.headers, text });
+  }
+
+  private take(bytes: number): void {
+    try {
+      this.takeBytes?.(bytes);
+    } catch (thrown) {
+      this.call?.fail(asBacktalkError(thrown));
+    }
   }
 }
