@@ -7,9 +7,9 @@ const mebibyte = 1024 * 1024;
 describe('BodyBudget', () => {
   it('gives one key half of the room, and gives it again once its requests are answered', () => {
     const budget = new BodyBudget(8 * mebibyte);
-    const room = budget.room('a');
+    const room = budget.room('a', 'a');
     room.grow(3 * mebibyte);
-    const other = budget.room('a');
+    const other = budget.room('a', 'a');
     expect(() => other.grow(2 * mebibyte)).toThrow('4194304 bytes of requests and whole answers at once');
     other.grow(mebibyte);
     room.leave();
@@ -38,11 +38,11 @@ describe('BodyBudget', () => {
 
   it('keeps a quarter of the room for ordinary bodies', () => {
     const budget = new BodyBudget(8 * mebibyte);
-    budget.room('a').grow(4 * mebibyte);
-    const large = budget.room('b');
+    budget.room('a', 'a').grow(4 * mebibyte);
+    const large = budget.room('b', 'b');
     large.grow(2 * mebibyte);
-    expect(() => budget.room('c').grow(largeBodyBytes + 1)).toThrow('All places are taken');
-    for (const key of ['c', 'd']) budget.room(key).grow(mebibyte);
-    expect(() => budget.room('e').grow(1)).toThrow('All places are taken');
+    expect(() => budget.room('c', 'c').grow(largeBodyBytes + 1)).toThrow('All places are taken');
+    for (const key of ['c', 'd']) budget.room(key, key).grow(mebibyte);
+    expect(() => budget.room('e', 'e').grow(1)).toThrow('All places are taken');
   });
 });

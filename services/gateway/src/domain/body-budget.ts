@@ -34,8 +34,7 @@ export class BodyBudget {
     return Math.floor(this.bytesMax * keyShare);
   }
 
-  /** A key of which no tenant is named is one of its own. */
-  room(keyId: string, tenant = keyId): BodyRoom {
+  room(keyId: string, tenant: string): BodyRoom {
     let held = 0;
     return {
       grow: (bytes) => {

@@ -5,14 +5,14 @@ import { RequestSlots } from './request-slots.js';
 describe('RequestSlots', () => {
   it('refuses what is beyond the bound of all, of a key, or of the key’s own limit', () => {
     const slots = new RequestSlots({ requestsMax: 3, keyRequestsMax: 2 });
-    const leave = slots.enter('a', undefined);
-    slots.enter('a', undefined);
-    expect(() => slots.enter('a', undefined)).toThrow('2 requests at once');
-    expect(() => slots.enter('b', 0)).toThrow('0 requests at once');
-    slots.enter('b', undefined);
-    expect(() => slots.enter('c', undefined)).toThrow('All places are taken');
+    const leave = slots.enter('a', undefined, 'a');
+    slots.enter('a', undefined, 'a');
+    expect(() => slots.enter('a', undefined, 'a')).toThrow('2 requests at once');
+    expect(() => slots.enter('b', 0, 'b')).toThrow('0 requests at once');
+    slots.enter('b', undefined, 'b');
+    expect(() => slots.enter('c', undefined, 'c')).toThrow('All places are taken');
     leave();
-    slots.enter('a', undefined);
+    slots.enter('a', undefined, 'a');
   });
 
   it('leaves a quarter of all places to other tenants than the one of many keys', () => {

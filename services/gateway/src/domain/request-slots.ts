@@ -29,8 +29,8 @@ export class RequestSlots {
 
   constructor(private readonly bounds: SlotBounds) {}
 
-  /** A request of this key begins; the returned function ends it. A key of which no tenant is named is one of its own. */
-  enter(keyId: string, keyLimit: number | undefined, tenant = keyId): () => void {
+  /** A request of this key begins; the returned function ends it. */
+  enter(keyId: string, keyLimit: number | undefined, tenant: string): () => void {
     const { requestsMax, keyRequestsMax } = this.bounds;
     const keyMax = keyLimit ?? keyRequestsMax;
     const tenantMax = Math.ceil(requestsMax * tenantShare);
