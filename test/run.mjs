@@ -15,8 +15,8 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 const help = `Usage: npm test -- [--only ${parts.join('|')}]
 
-Without options: sets up what is missing, then checks format, types, style and wire types, and runs the unit tests and the
-worker's tests, and beside all that the tests of the whole loop.
+Without options: sets up what is missing, then runs the tests of the whole loop, of the worker and of each part, and checks
+format, types, style and wire types, two of these beside each other.
 
   --only PART   run one part: ${parts.join(', ')}
   --help        this text`;
@@ -79,22 +79,22 @@ async function runAll(only) {
   const reports = mkdtempSync(join(tmpdir(), 'backtalk-test-'));
   /** @param {import('./run/steps.mjs').Step} step */
   const wanted = (step) => only === undefined || step.parts.some((part) => part === only);
-  const { build, lanes } = listSteps(root, reports);
+  const { build, others } = listSteps(root, reports);
   const first = [build].filter(wanted);
-  const beside = lanes.map((lane) => lane.filter(wanted));
-  const count = [...first, ...beside.flat()].length;
+  const then = others.filter(wanted);
+  const count = first.length + then.length;
   let ended = 0;
-  /** @param {import('./run/steps.mjs').Step[]} steps */
-  const runInOrder = async (steps) => {
-    for (const step of steps) {
+  /** @param {import('./run/steps.mjs').Step[]} queue */
+  const takeFrom = async (queue) => {
+    for (let step = queue.shift(); step !== undefined; step = queue.shift()) {
       const { passed, failed, skipped } = await runStep(step, () => `[${++ended}/${count}]`);
       total.passed += passed;
       total.failed += failed;
       total.skipped.push(...skipped);
     }
   };
-  await runInOrder(first);
-  await Promise.all(beside.map(runInOrder));
+  await takeFrom(first);
+  await Promise.all([takeFrom(then), takeFrom(then)]);
   rmSync(reports, { recursive: true });
   return total;
 }

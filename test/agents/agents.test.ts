@@ -46,7 +46,7 @@ const scenes: readonly Scene[] = Object.keys(clients).map((client, at) => ({
   client,
   place: places[at] ?? '',
   thinks: at % 2 === 1,
-  systemCharacters: at === 0 ? 9_000 : 1_000,
+  systemCharacters: at === 0 ? 4_000 : 1_000,
 }));
 
 const tools: readonly AgentTool[] = [
@@ -102,7 +102,7 @@ beforeAll(async () => {
       trainer: {
         BACKTALK_TRAINING_WORKER: `127.0.0.1:${String(tapPort)}`,
         // A batch as soon as the last client has been corrected, with all of their turns in it.
-        BACKTALK_RECIPE_SET: `sampleTokensMax=${String(context)},effective=${String(scenes.length)},anchorsPerEffective=8,answerTokensMax=64`,
+        BACKTALK_RECIPE_SET: `sampleTokensMax=${String(context)},effective=${String(scenes.length)},anchorsPerEffective=8,answerTokensMax=64,optimizerSteps=1`,
       },
     },
   });

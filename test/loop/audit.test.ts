@@ -101,6 +101,25 @@ describe('the auditor', () => {
     expect(audit(doctored({}, [cut, row('b', 'short', { continues: 'a' })]))).toEqual([]);
   });
 
+  it('accepts what answers after a rollback, and that a version is burned which never answered', () => {
+    const { staged } = soundLog();
+    const say = (sequence: number, version: string, stage: WeightsStaged_Stage) =>
+      fact('weightsStaged', sequence, WeightsStaged.fromPartial({ version, stage }));
+    const { STAGE_BURNED, STAGE_STABLE } = WeightsStaged_Stage;
+    const back = [
+      say(2, 'backtalk-v0', STAGE_STABLE),
+      ...staged,
+      say(4, 'backtalk-v1', STAGE_BURNED),
+      say(5, 'backtalk-v2', STAGE_BURNED),
+    ];
+    const routes = Routes.fromPartial({
+      fence: 4,
+      stable: 'backtalk-v0',
+      routes: [{ version: 'backtalk-v0', share: 1 }],
+    });
+    expect(audit(doctored({ staged: back, routes }))).toEqual([]);
+  });
+
   it('accepts that an engine which failed before its first frame named no weights', () => {
     const { completed: answers, ...rest } = soundLog();
     const unsaid = { weightsVersion: '', weightsVersionAtEnd: '', trainable: false, finishReason: 'error' };
@@ -123,6 +142,11 @@ describe('the auditor', () => {
     [
       'another answer',
       doctored({ completed: [fact('turnCompleted', 2, completed('a', 'Gruß')), ...answers.slice(1)] }),
+      'another answer',
+    ],
+    [
+      'a finished answer whose last bytes never reached the client',
+      doctored({ completed: [fact('turnCompleted', 2, completed('a', 'Grüße!')), ...answers.slice(1)] }),
       'another answer',
     ],
     [
@@ -243,8 +267,44 @@ describe('the auditor', () => {
     ],
     [
       'a fence that nobody set',
-      doctored({ routes: Routes.fromPartial({ fence: 77, routes: [{ version: 'backtalk-v1', share: 1 }] }) }),
-      'fence 77',
+      doctored({
+        routes: Routes.fromPartial({
+          fence: 77,
+          stable: 'backtalk-v1',
+          routes: [{ version: 'backtalk-v1', share: 1 }],
+        }),
+      }),
+      'backtalk-v1 by the fence 77, and what was decided last is backtalk-v1 by the fence 3',
+    ],
+    [
+      'routes that lag behind the newest that was made stable',
+      doctored({ staged: [...staged, fact('weightsStaged', 4, { ...stable, version: 'backtalk-v2' })] }),
+      'backtalk-v1 by the fence 3, and what was decided last is backtalk-v2 by the fence 4',
+    ],
+    [
+      'a version that answers although it was rolled back',
+      doctored({
+        staged: [
+          fact('weightsStaged', 2, { ...stable, version: 'backtalk-v0' }),
+          ...staged,
+          fact('weightsStaged', 4, { ...stable, stage: WeightsStaged_Stage.STAGE_BURNED }),
+        ],
+      }),
+      'backtalk-v1 by the fence 3, and what was decided last is backtalk-v0 by the fence 4',
+    ],
+    [
+      'a share of the requests that goes to another version',
+      doctored({
+        routes: Routes.fromPartial({
+          fence: 3,
+          stable: 'backtalk-v1',
+          routes: [
+            { version: 'backtalk-v1', share: 0.9 },
+            { version: 'backtalk-v0', share: 0.1 },
+          ],
+        }),
+      }),
+      'the routes lead to backtalk-v1 and backtalk-v0 by',
     ],
     [
       'routes that do not add up',

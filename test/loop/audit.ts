@@ -172,7 +172,7 @@ function chain({ log }: Evidence): string[] {
     });
 }
 
-/** What served had been staged, and what is routed is the newest that was made stable. */
+/** What served had been staged, and what is routed is what was decided last. */
 function staging({ ledger, log }: Evidence): string[] {
   const staged = new Set(log.staged.map(({ message }) => message.version));
   const unstaged = ledger
@@ -180,12 +180,27 @@ function staging({ ledger, log }: Evidence): string[] {
     .map(({ turn, weights }) => `turn ${turn} was answered by ${weights}, which was never staged`);
   const { routes } = log;
   if (routes === undefined) return unstaged;
-  const fence = log.staged.find(({ sequence }) => sequence === routes.fence);
-  const behind =
-    fence === undefined && routes.fence !== 0 ? [`the fence ${String(routes.fence)} is no staged fact`] : [];
+  const decided = lastDecided(log);
+  const versions = new Set([routes.stable, ...routes.routes.map(({ version }) => version)]);
+  const routed = `${[...versions].join(' and ')} by the fence ${String(routes.fence)}`;
+  const behind = routed === decided ? [] : [`the routes lead to ${routed}, and what was decided last is ${decided}`];
   const share = routes.routes.reduce((sum, route) => sum + route.share, 0);
   const shares = Math.abs(share - 1) > 1e-9 ? [`the shares of the routes add up to ${String(share)}`] : [];
   return [...unstaged, ...behind, ...shares];
+}
+
+/** What is to answer, by the fact that decided it: where what was stable is burned, the one before it answers again. */
+function lastDecided({ staged }: FactLog): string {
+  let line: readonly string[] = [];
+  let fence = 0;
+  for (const { message, sequence } of staged) {
+    const { version, stage } = message;
+    const others = line.filter((one) => one !== version);
+    if (stage === WeightsStaged_Stage.STAGE_STABLE) [line, fence] = [[...others, version], sequence];
+    if (stage === WeightsStaged_Stage.STAGE_BURNED)
+      [line, fence] = [others, line.at(-1) === version ? sequence : fence];
+  }
+  return `${line.at(-1) ?? ''} by the fence ${String(fence)}`;
 }
 
 function deadLetters({ log }: Evidence): string[] {

@@ -1,6 +1,4 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import {
@@ -13,19 +11,20 @@ import {
   readOptions,
 } from '@backtalk/deploy';
 import { inheritedEnvironment } from '@backtalk/kit';
-import { freePort, until } from '@backtalk/kit/testing';
+import { freePort, TemporaryDirectory, until } from '@backtalk/kit/testing';
 import { loadRecipe, recipePresets } from '@backtalk/trainer/recipe';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { LogBook } from './fact-log.js';
 import { root, startTestMachine, type TestMachine } from './machine.js';
+import { MadeModel } from './made-model.js';
 import { ask, type Message } from './talk.js';
 
 // An engine that this machine did not start, with a key of its own and a made model, stands for one on another host: it shares
 // nothing with the machine but the folder of versions.
-const made = mkdtempSync(join(tmpdir(), 'backtalk-elsewhere-'));
-const model = join(made, 'tiny-qwen3');
-const folder = join(made, 'data');
-const keyFile = join(made, 'key');
+const made = new MadeModel('qwen3', 4096);
+const directory = new TemporaryDirectory('elsewhere');
+const folder = directory.join('data');
+const keyFile = directory.join('key');
 const key = 'key-of-an-engine-elsewhere';
 const python = join(root, '.venv', 'bin', 'python');
 const makingMs = 300_000;
@@ -44,8 +43,8 @@ function engineElsewhere(port: number): Child {
     env: {
       ...inheritedEnvironment(),
       HF_HUB_OFFLINE: '1',
-      BACKTALK_ENGINE_MODEL_DIR: model,
-      BACKTALK_ENGINE_MODEL_NAME: 'tiny-qwen3',
+      BACKTALK_ENGINE_MODEL_DIR: made.folder,
+      BACKTALK_ENGINE_MODEL_NAME: made.name,
       BACKTALK_ENGINE_KEY: key,
     },
     ready: () => answersOk(`${url}/health`),
@@ -59,13 +58,10 @@ function engineElsewhere(port: number): Child {
     slow: () => undefined,
     back: () => undefined,
   };
-  return new Child(spec, join(made, 'engine.log'), silent);
+  return new Child(spec, directory.join('engine.log'), silent);
 }
 
 beforeAll(async () => {
-  const env = { PYTHONPATH: join(root, 'services', 'worker', 'src'), PATH: '/usr/bin:/bin' };
-  const maker = join(root, 'services', 'worker', 'tests', 'model', 'made.py');
-  execFileSync(python, [maker, 'qwen3', model, '4096'], { timeout: makingMs, env });
   writeFileSync(keyFile, key, { mode: 0o600 });
   const port = await freePort();
   url = `http://127.0.0.1:${String(port)}`;
@@ -73,7 +69,7 @@ beforeAll(async () => {
   await engine.start();
   const out = new PassThrough();
   out.on('data', (chunk: Buffer) => said.push(chunk.toString()));
-  const flags = ['--engine', `${url}/v1`, '--engine-key-file', keyFile, '--model', model, '--device', 'cpu'];
+  const flags = ['--engine', `${url}/v1`, '--engine-key-file', keyFile, '--model', made.folder, '--device', 'cpu'];
   const { base, ...chosen } = await chosenModels({
     root,
     options: readOptions([...flags, '--data', folder], root),
@@ -100,7 +96,8 @@ afterAll(async () => {
   await book?.close();
   await machine?.stop();
   await engine?.stop(10_000);
-  rmSync(made, { recursive: true, force: true });
+  made.remove();
+  directory.remove();
 });
 
 it('an engine elsewhere answers with its key, is taught, and serves the version that was learned', async () => {

@@ -28,8 +28,9 @@ export function hashOf(text: string): string {
   return createHash('sha256').update(text, 'utf8').digest('hex');
 }
 
-/** What a prefix of the logged text must be to agree with a row. */
-export function agrees(row: Pick<LedgerRow, 'bytes' | 'hash'>, text: string): boolean {
-  const bytes = Buffer.from(text, 'utf8').subarray(0, row.bytes);
+/** Whether the logged text is what arrived; where the answer did not finish, only its beginning must be. */
+export function agrees(row: Pick<LedgerRow, 'bytes' | 'hash' | 'finished'>, text: string): boolean {
+  const logged = Buffer.from(text, 'utf8');
+  const bytes = row.finished ? logged : logged.subarray(0, row.bytes);
   return bytes.byteLength === row.bytes && createHash('sha256').update(bytes).digest('hex') === row.hash;
 }

@@ -1,6 +1,8 @@
 // The whole system for a test: the processes of `npm start` on ports and a folder of their own. Engine and training worker
 // are the real ones or stand-ins that behave alike and are fast; everything else is always real.
+import { once } from 'node:events';
 import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -124,7 +126,7 @@ export async function startTestMachine(options: TestMachineOptions): Promise<Tes
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'backtalk-test-'));
   const data = openDataFolder(folder);
   if (options.keys !== undefined) writeFileSync(data.keys, keysFileOf(options.keys));
-  const ports = await freePorts();
+  const { ports, guard } = await takeRow();
   const said = new PassThrough();
   said.resume();
   const specs = new Map<string, ProcessSpec>();
@@ -149,6 +151,7 @@ export async function startTestMachine(options: TestMachineOptions): Promise<Tes
   const stop: TestMachine['stop'] = async ({ keepFolder = false } = {}) => {
     await supervisor.stop();
     await cluster?.stop();
+    guard.close();
     process.off('exit', killAll);
     keepLogs(data);
     if (!keepFolder) rmSync(folder, { recursive: true, force: true });
@@ -261,16 +264,27 @@ export function keysFileOf(keys: readonly TestKey[]): string {
   });
 }
 
+interface Row {
+  readonly ports: Ports;
+  /** Listens on the last port while the machine is there: no test beside this one tries the others, not even while a process is gone. */
+  readonly guard: Server;
+}
+
 /**
  * A base port with enough free ports above it, below those that the system gives to outgoing connections: a process that was
  * killed must find its port again.
  */
-async function freePorts(): Promise<Ports> {
+async function takeRow(): Promise<Row> {
   const { first, rows } = portRows;
   return until(
     async () => {
       const ports = portsFrom(first + portsOfRow * Math.floor(Math.random() * rows));
-      return refusedPort(ports) === undefined && (await busyPorts(ports, '127.0.0.1')).length === 0 && ports;
+      if (refusedPort(ports) !== undefined) return false;
+      const guard = createServer().listen(ports.endpoint + portsOfRow - 1, '127.0.0.1');
+      await once(guard, 'listening');
+      if ((await busyPorts(ports, '127.0.0.1')).length === 0) return { ports, guard: guard.unref() };
+      guard.close();
+      return false;
     },
     { what: 'A row of free ports' },
   );

@@ -2,16 +2,34 @@
 // document. Random weights call no tools, so that what they say can be given to them.
 // In: an architecture, a context, answers. Out: a folder with the model, and what a test machine needs to serve it.
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readBaseModel, type BaseModel, type ProcessSpec } from '@backtalk/deploy';
+import { TemporaryDirectory } from '@backtalk/kit/testing';
 import { z } from 'zod';
 import { root, type TestMachine } from './machine.js';
 
 const worker = join(root, 'services', 'worker');
 const python = join(root, '.venv', 'bin', 'python');
 const makingMs = 300_000;
+
+/** One of each kind: what takes long is to import what makes them. They stay as long as this process. */
+let kinds: TemporaryDirectory | undefined;
+
+function makeKinds(): TemporaryDirectory {
+  const directory = new TemporaryDirectory('kinds');
+  const env = { PYTHONPATH: join(worker, 'src'), PATH: '/usr/bin:/bin' };
+  const maker = join(worker, 'tests', 'model', 'made.py');
+  execFileSync(python, [maker, directory.path], { timeout: makingMs, env, stdio: 'ignore' });
+  return directory;
+}
+
+function setContext(folder: string, context: number): void {
+  const file = join(folder, 'config.json');
+  const config = JSON.parse(readFileSync(file, 'utf8')) as object;
+  writeFileSync(file, JSON.stringify({ ...config, max_position_embeddings: context }));
+}
 
 /** What stands last in a prompt, and what is answered then. */
 export type GivenAnswer = readonly [words: string, answer: string];
@@ -24,9 +42,9 @@ export class MadeModel {
   constructor(kind: string, context: number) {
     this.name = `tiny-${kind}`;
     this.folder = join(this.made, this.name);
-    const make = [join(worker, 'tests', 'model', 'made.py'), kind, this.folder, String(context)];
-    const env = { PYTHONPATH: join(worker, 'src'), PATH: '/usr/bin:/bin' };
-    execFileSync(python, make, { timeout: makingMs, env, stdio: 'ignore' });
+    kinds ??= makeKinds();
+    cpSync(kinds.join(this.name), this.folder, { recursive: true });
+    setContext(this.folder, context);
   }
 
   base(): BaseModel {

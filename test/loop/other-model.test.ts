@@ -9,6 +9,7 @@ import { root, startTestMachine, type TestMachine } from './machine.js';
 import { MadeModel } from './made-model.js';
 import { ask, type Message } from './talk.js';
 import { TrainingTap } from './training-tap.js';
+import { holdExports } from '../observability/exports.js';
 import { runCommand, valuesIn } from '../operations/run-command.js';
 
 // A model of Qwen3's shape with random weights in 4 bits: what it says is noise, and the whole loop has to carry it all the same.
@@ -139,3 +140,5 @@ it('a replay with the judge of now is the same byte for byte where that judge sa
   expect(value?.versions[0]?.rejudged).toEqual({ turns: 2, verdicts: 0, hints: 0, refused: 0 });
   expect(value?.judges).toHaveLength(1);
 });
+
+holdExports(() => machine);

@@ -2,6 +2,7 @@ import { folderBlobStore, jsonCodec, kvBucket } from '@backtalk/kit';
 import { grpcClient } from '@backtalk/kit/grpc';
 import { freePort, until } from '@backtalk/kit/testing';
 import { PublisherControlServiceDefinition } from '@backtalk/proto/control';
+import type { TrainRequest } from '@backtalk/proto/training';
 import { WeightsManifest } from '@backtalk/proto/weights';
 import { z } from 'zod';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -18,16 +19,18 @@ import { secretsIn, secretsOf } from './secrets.js';
 import { ask, rowOf, type Heard, type Question } from './talk.js';
 import { TrainingTap } from './training-tap.js';
 
-const swaps = 3;
-const streams = 8;
+const swaps = 2;
+const streams = 4;
 const seed = 3;
-const comparedTokens = 1_000;
+const comparedTokens = 250;
 const minute = 60_000;
 
 const tap = new TrainingTap();
 const ledger: LedgerRow[] = [];
 let machine: TestMachine;
 let book: LogBook;
+/** The step whose worker is killed. */
+let broken: TrainRequest | undefined;
 
 beforeAll(async () => {
   const tapPort = await freePort();
@@ -136,7 +139,7 @@ describe('the loop with the laptop model', () => {
   );
 
   it(
-    'goes back to the version before without loading it, and learns on from there',
+    'goes back to the version before without loading it',
     async () => {
       const burned = await book.stable();
       const loads = () => metric(machine, 'loader', 'backtalk_loader_prepares_total', 'loaded');
@@ -150,58 +153,50 @@ describe('the loop with the laptop model', () => {
       const question = { messages: [{ role: 'user' as const, content: 'Who answers now?' }], maxTokens: 4 };
       expect((await say(question)).weights).toBe(to);
       expect(await loads()).toBe(before);
-      const closed = (await book.read()).batches.length;
-      await setPaused(machine, false);
-      const nextBatch = async () => {
-        const { batches } = await book.read();
-        return batches.slice(closed).find(({ message: { samples } }) => samples.length > 0);
-      };
-      await correctUntil(() => until(nextBatch, { what: 'The next batch', timeoutMs: 3 * minute, everyMs: 250 }), 4);
-      expect((await nextBatch())?.message.parent).toBe(to);
     },
-    5 * minute,
+    2 * minute,
   );
 
   it(
-    'takes a step again when its worker was killed, and makes the same version byte for byte',
+    'learns on from the version that was gone back to, and takes a step again whose worker was killed',
     async () => {
+      const parent = await book.stable();
       const before = machine.pid('training-worker');
+      await setPaused(machine, false);
       await correctUntil(async () => {
         await tap.untilPhase('forward_backward');
         machine.kill('training-worker');
-      }, 4);
-      const broken = tap.requests.at(-1);
-      if (broken === undefined) expect.unreachable();
+      }, 2);
+      broken = tap.requests.at(-1);
       await setPaused(machine, true);
       await machine.serves('training-worker', before);
       const fact = await until(
-        async () => (await book.read()).trained.find(({ message }) => message.version === broken.version),
+        async () => (await book.read()).trained.find(({ message }) => message.version === broken?.version),
         { what: 'The version of the broken step', timeoutMs: 4 * minute, everyMs: 250 },
       );
+      expect(fact.message.parent).toBe(parent);
       await settleLearning(machine, book, 4 * minute);
-      expect(tap.requests.filter(({ call }) => call === broken.call).length).toBeGreaterThan(1);
-      const bytes = await folderBlobStore(machine.data.blobs).get(fact.message.manifestDigest);
-      const { adapter, trainingState } = WeightsManifest.decode(bytes);
-      const undisturbed = await tap.again(broken);
-      expect(undisturbed).toMatchObject({ adapter, trainingState });
+      expect(tap.requests.filter(({ call }) => call === broken?.call).length).toBeGreaterThan(1);
       expect(await audited(book, ledger)).toEqual([]);
     },
     8 * minute,
   );
 
   it(
-    'a version is made again from the log with the two before it, whose files were swept, byte for byte',
+    'a version whose step was broken off is made again from the log with its parent, whose files were swept, byte for byte',
     async () => {
       const blobs = folderBlobStore(machine.data.blobs);
-      const [first, second, third] = (await book.read()).trained;
-      if (first === undefined || second === undefined || third === undefined) expect.unreachable();
-      for (const { message } of [first, second]) {
-        const { adapter, trainingState } = WeightsManifest.decode(await blobs.get(message.manifestDigest));
+      const { trained } = await book.read();
+      const child = trained.find(({ message }) => message.version === broken?.version)?.message;
+      const parent = trained.find(({ message }) => message.version === child?.parent)?.message;
+      if (child === undefined || parent === undefined) expect.unreachable();
+      for (const { manifestDigest } of [parent, child]) {
+        const { adapter, trainingState } = WeightsManifest.decode(await blobs.get(manifestDigest));
         for (const { digest } of [...adapter, ...trainingState]) await blobs.delete(digest);
       }
       const broker = await machine.broker();
       const plain = jsonCodec(z.record(z.string(), z.unknown()));
-      const asked = { id: 'again', version: third.message.version };
+      const asked = { id: 'again', version: child.version };
       await kvBucket(broker, 'settings', plain).put('backtalk.rebuild', asked);
       const ended = async () => {
         const progress = (await kvBucket(broker, 'tries', plain).get('trainer.rebuild.backtalk'))?.value;
@@ -209,7 +204,7 @@ describe('the loop with the laptop model', () => {
       };
       const told = await until(ended, { what: 'The end of the rebuild', timeoutMs: 6 * minute, everyMs: 250 });
       await broker.close();
-      expect(told).toMatchObject({ version: asked.version, asked: asked.id, state: 'equal', done: 3, detail: '' });
+      expect(told).toMatchObject({ version: asked.version, asked: asked.id, state: 'equal', done: 2, detail: '' });
     },
     8 * minute,
   );

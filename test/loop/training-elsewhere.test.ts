@@ -77,7 +77,8 @@ const waiting = { timeoutMs: 180_000, everyMs: 250 };
 it('steps wait for a training service that is away, and status says so; it comes, and what it trains answers here', async () => {
   await correct(1);
   await correct(2);
-  await until(async () => (await said())?.includes('service_unavailable'), { ...waiting, what: 'A step in vain' });
+  const inVain = async () => (await said())?.includes('service_unavailable');
+  await until(inVain, { ...waiting, everyMs: 2_000, what: 'A step in vain' });
   await service.start();
   await until(answersWith('backtalk-v1'), { ...waiting, what: 'The first version answers' });
   expect(await said()).toBe('');

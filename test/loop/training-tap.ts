@@ -1,5 +1,5 @@
 // Stands between trainer and training worker, passes every call on, and remembers what was asked: so that a test can see
-// how far a step is, kill the worker in its middle, and ask for the very same step again.
+// how far a step is, and kill the worker in its middle.
 import { createLogger, type WireSecurity } from '@backtalk/kit';
 import { grpcClient, serveGrpc, type GrpcClient, type GrpcServer } from '@backtalk/kit/grpc';
 import { until } from '@backtalk/kit/testing';
@@ -7,7 +7,6 @@ import {
   TrainingWorkerServiceDefinition,
   type TrainRequest,
   type TrainResponse,
-  type TrainResult,
   type TrainingWorkerServiceImplementation,
 } from '@backtalk/proto/training';
 
@@ -54,17 +53,6 @@ export class TrainingTap {
 
   async untilPhase(phase: string): Promise<void> {
     await until(() => this.phase === phase, { what: `A step in its phase ${phase}`, timeoutMs: stepMs, everyMs: 5 });
-  }
-
-  /** The same step under another call id, which the worker therefore takes from its beginning. */
-  async again(request: TrainRequest): Promise<TrainResult> {
-    let result: TrainResult | undefined;
-    const call = `${request.call}-again`;
-    for await (const { event } of this.worker.train({ ...request, call }, { deadlineMs: stepMs })) {
-      if (event?.$case === 'result') result = event.value;
-    }
-    if (result === undefined) throw new RangeError('The step ended without a result.');
-    return result;
   }
 
   private implementation(): TrainingWorkerServiceImplementation<CallContext> {

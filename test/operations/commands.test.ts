@@ -38,7 +38,7 @@ beforeAll(async () => {
   });
   book = await LogBook.open(machine);
   const crowd = startCrowd({ gateway: machine.gateway, seed: 8, clients: 3, corrects: 1 });
-  await until(async () => (await book.read()).staged.length >= 6, { what: 'Three versions', timeoutMs: 60_000, everyMs: 200 });
+  await until(async () => (await book.read()).staged.length >= 6, { what: 'Three versions', timeoutMs: 60_000 });
   await crowd.stop();
   await settleLearning(machine, book, 60_000);
 });
@@ -294,12 +294,12 @@ describe('backup, restore and streams', () => {
 });
 
 describe('judge eval', () => {
-  it('measures the judge on the labelled set, with the running engine', async () => {
+  it('measures the judge with the running engine, on the labelled set and on turns of one’s own', async () => {
     const { status, values: rows } = await values(['judge', 'eval', '--split', 'dev']);
-    expect(status).toBe(0);
-    expect(rows.length).toBeGreaterThan(0);
-    expect(rows[0]).toMatchObject({ split: 'dev', balancedAccuracy: expect.any(Number) as unknown });
-    expect((await backtalk(['judge', 'eval', '--split', 'dev'])).stdout).toContain('balanced accuracy');
+    expect([status, rows[0]?.['split'], typeof rows[0]?.['balancedAccuracy']]).toEqual([0, 'dev', 'number']);
+    const own = directory.join('turns.jsonl');
+    writeFileSync(own, '{"context":[],"answer":"A","next":{"role":"user","content":"No!"},"label":-1,"hint":null}');
+    expect((await backtalk(['judge', 'eval', '--file', own])).stdout).toContain('balanced accuracy');
   });
 });
 

@@ -67,6 +67,7 @@ beforeAll(async () => {
   machine = await startTestMachine({
     engine: 'stand-in',
     training: 'stand-in',
+    pace: { tokenMs: 20, answerTokens: 12 },
     keys: [keyOf('ada'), keyOf('benjamin')],
     environment: { trainer: { BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=2,rehearsalSteps=0' } },
   });

@@ -66,6 +66,7 @@ beforeAll(async () => {
   machine = await startTestMachine({
     engine: 'stand-in',
     training: 'stand-in',
+    pace: { tokenMs: 20, answerTokens: 12 },
     keys: ['ann', 'ben', 'cleo'].map(keyOf),
     environment: { trainer: { BACKTALK_RECIPE_SET: recipe } },
   });

@@ -38,6 +38,7 @@ beforeAll(async () => {
   machine = await startTestMachine({
     engine: 'stand-in',
     training: 'stand-in',
+    pace: { tokenMs: 20, answerTokens: 12 },
     environment: { trainer: { BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=2' } },
   });
   book = await LogBook.open(machine);

@@ -1,5 +1,6 @@
 // What `npm test` does: one row a step. A step with a report is counted by its tests, any other by itself.
-// The build comes first; then two lanes run beside each other, the loop and all else.
+// The build comes first; the others follow in the order in which they are begun, two beside each other: the longest first, so that both
+// end at about the same time.
 import { join } from 'node:path';
 
 /** @typedef {'lint' | 'unit' | 'python' | 'loop'} Part */
@@ -23,22 +24,138 @@ export const setUp = ['node', 'deploy/start.mjs', 'setup', '--with', 'developmen
 /**
  * @param {string} root
  * @param {string} reports Folder for the runners' reports.
- * @returns {{ build: Step, lanes: Step[][] }} What comes first, and what runs in order in each lane after it.
+ * @returns {{ build: Step, others: Step[] }}
  */
 export function listSteps(root, reports) {
   const command = [tool(root, 'turbo'), 'run', 'build', '--output-logs=errors-only'];
   return {
     build: { name: 'types and build', parts: ['lint', 'unit', 'loop'], command, cwd: root, minutes: 15 },
-    lanes: [
-      [
-        ...houseSteps(root, reports),
-        ...unitSteps(root, reports),
-        chartStep(root, reports),
-        ...pythonSteps(root, reports),
-      ],
-      [loopStep(root, reports)],
+    others: [
+      ...loopSteps(root, reports),
+      workerStep(root, reports),
+      ...unitSteps(root, reports),
+      ...pythonSteps(root, reports),
+      ...houseSteps(root, reports),
     ],
   };
+}
+
+/** Test files of machines with a real engine or a real training worker: each takes a core of its own. */
+const withModels = [
+  'agents/agents.test.ts',
+  'contracts/engine.test.ts',
+  'loop/cards.test.ts',
+  'loop/engine-elsewhere.test.ts',
+  'loop/other-model.test.ts',
+  'loop/real.test.ts',
+  'loop/tool-calls.test.ts',
+  'loop/training-elsewhere.test.ts',
+];
+
+/** Folders of tests that need no whole machine, so that several files may run at once. */
+const withoutMachine = ['chart', 'judge', 'bench', 'relations'];
+
+/** Of the rules of this house, and of the tools beside the loop. */
+const ofHouse = ['tidy', 'run', 'simulate', 'documents'];
+
+/** Test files that have commands of their own. */
+const apart = [
+  // Builds images with a Docker engine: npm run test:images.
+  'images/containers.test.ts',
+  // Fails now and then on a busy machine (docs/limits.md): npm run test:brokers.
+  'failures/broker-cluster.test.ts',
+  // Installs vLLM (2.5 GB): npm run test:vllm.
+  'contracts/vllm.test.ts',
+];
+
+/**
+ * @param {string} root
+ * @param {string} reports
+ * @returns {Step[]}
+ */
+function loopSteps(root, reports) {
+  const elsewhere = [...withoutMachine, ...ofHouse].map((folder) => `${folder}/**`);
+  const others = ['tidy*', ...elsewhere, ...withModels, ...apart].flatMap((pattern) => ['--exclude', pattern]);
+  /**
+   * @param {string} engines
+   * @param {readonly string[]} args
+   * @returns {Step}
+   */
+  const step = (engines, args) => ({
+    name: `the whole loop, with ${engines}`,
+    parts: ['loop'],
+    minutes: 75,
+    ...vitest(root, 'test', args, join(reports, `${engines}.json`)),
+  });
+  return [step('models', withModels), step('stand-ins', others)];
+}
+
+/**
+ * @param {string} root
+ * @param {string} reports
+ * @returns {Step[]}
+ */
+function unitSteps(root, reports) {
+  const folders = withoutMachine.map((folder) => `${folder}/`);
+  return [
+    { name: 'unit tests', parts: ['unit'], minutes: 40, ...vitest(root, '.', [], join(reports, 'unit.json')) },
+    {
+      name: 'chart, judge and benchmarks',
+      parts: ['unit'],
+      minutes: 40,
+      ...vitest(root, 'test', [...folders, '--fileParallelism', '--maxWorkers=2'], join(reports, 'chart.json')),
+    },
+  ];
+}
+
+/**
+ * @param {string} root
+ * @param {string} reports
+ * @returns {Step}
+ */
+function workerStep(root, reports) {
+  return pytestStep(root, 'worker', join(root, 'services', 'worker'), reports);
+}
+
+/**
+ * The worker, and the tools in Python beside the tests of the loop.
+ * @param {string} root
+ * @param {string} reports
+ * @returns {Step[]}
+ */
+function pythonSteps(root, reports) {
+  const worker = join(root, 'services', 'worker');
+  const tools = join(root, 'test');
+  const ruff = [pythonOf(root), '-m', 'ruff'];
+  /**
+   * @param {string} name
+   * @param {readonly string[]} command
+   * @param {string} cwd
+   * @param {number} minutes
+   * @returns {Step}
+   */
+  const step = (name, command, cwd, minutes) => ({ name, parts: ['python'], command, cwd, minutes });
+  return [
+    step('worker and tools: types', [tool(root, 'pyright')], root, 15),
+    pytestStep(root, 'tools', tools, reports),
+    step('worker: style', [...ruff, 'check', '.'], worker, 2),
+    step('worker: format', [...ruff, 'format', '--check', '.'], worker, 2),
+    step('tools: style', [...ruff, 'check', '.'], tools, 2),
+    step('tools: format', [...ruff, 'format', '--check', '.'], tools, 2),
+  ];
+}
+
+/**
+ * @param {string} root
+ * @param {string} name
+ * @param {string} cwd
+ * @param {string} reports
+ * @returns {Step}
+ */
+function pytestStep(root, name, cwd, reports) {
+  const file = join(reports, `${name}.xml`);
+  const command = [pythonOf(root), '-m', 'pytest', `--junitxml=${file}`];
+  return { name: `${name}: tests`, parts: ['python'], command, cwd, minutes: 40, report: { kind: 'junit', file } };
 }
 
 /**
@@ -51,9 +168,11 @@ function houseSteps(root, reports) {
   const buf = tool(root, 'buf');
   const knip = [tool(root, 'knip'), '--no-progress'];
   const eslint = [tool(root, 'eslint'), '.', '--max-warnings', '0'];
+  const rules = ofHouse.map((folder) => (folder === 'tidy' ? folder : `${folder}/`));
   return [
-    { name: 'format', parts: ['lint'], command: [tool(root, 'prettier'), '--check', '.'], cwd: root, minutes: 15 },
     { name: 'lint', parts: ['lint'], command: eslint, cwd: root, minutes: 15 },
+    { name: 'house rules', parts: ['lint'], minutes: 5, ...vitest(root, 'test', rules, join(reports, 'house.json')) },
+    { name: 'format', parts: ['lint'], command: [tool(root, 'prettier'), '--check', '.'], cwd: root, minutes: 15 },
     { name: 'nothing unused', parts: ['lint'], command: knip, cwd: root, minutes: 5 },
     { name: 'wire types: style', parts: ['lint'], command: [buf, 'lint'], cwd: proto, minutes: 2 },
     {
@@ -63,96 +182,7 @@ function houseSteps(root, reports) {
       cwd: proto,
       minutes: 2,
     },
-    {
-      name: 'house rules',
-      parts: ['lint'],
-      minutes: 5,
-      ...vitest(root, 'test', ['tidy', 'run/', 'simulate/', 'documents/'], join(reports, 'house.json')),
-    },
   ];
-}
-
-/**
- * @param {string} root
- * @param {string} reports
- * @returns {Step[]}
- */
-function unitSteps(root, reports) {
-  return [{ name: 'unit tests', parts: ['unit'], minutes: 40, ...vitest(root, '.', [], join(reports, 'unit.json')) }];
-}
-
-/** Folders of tests that need no whole machine, so that several files may run at once. */
-const withoutMachine = ['chart', 'judge', 'bench', 'relations'];
-
-/**
- * @param {string} root
- * @param {string} reports
- * @returns {Step}
- */
-function chartStep(root, reports) {
-  const folders = withoutMachine.map((folder) => `${folder}/`);
-  return {
-    name: 'chart, judge and benchmarks',
-    parts: ['unit'],
-    minutes: 40,
-    ...vitest(root, 'test', [...folders, '--fileParallelism', '--maxWorkers=2'], join(reports, 'chart.json')),
-  };
-}
-
-/**
- * The worker, and the tools in Python beside the tests of the loop.
- * @param {string} root
- * @param {string} reports
- * @returns {Step[]}
- */
-function pythonSteps(root, reports) {
-  const python = join(root, '.venv', 'bin', 'python');
-  return [
-    { name: 'worker', cwd: join(root, 'services', 'worker') },
-    { name: 'tools', cwd: join(root, 'test') },
-  ].flatMap(({ name, cwd }) => {
-    const file = join(reports, `${name}.xml`);
-    /**
-     * @param {string} what
-     * @param {readonly string[]} command
-     * @param {number} minutes
-     * @returns {Step}
-     */
-    const step = (what, command, minutes) => ({ name: `${name}: ${what}`, parts: ['python'], command, cwd, minutes });
-    const pytest = [python, '-m', 'pytest', `--junitxml=${file}`];
-    return [
-      step('style', [python, '-m', 'ruff', 'check', '.'], 2),
-      step('format', [python, '-m', 'ruff', 'format', '--check', '.'], 2),
-      step('types', [tool(root, 'pyright')], 15),
-      { ...step('tests', pytest, 40), report: { kind: 'junit', file } },
-    ];
-  });
-}
-
-/**
- * @param {string} root
- * @param {string} reports
- * @returns {Step}
- */
-function loopStep(root, reports) {
-  const apart = [
-    // Builds images with a Docker engine: npm run test:images.
-    'images/containers.test.ts',
-    // Fails now and then on a busy machine (docs/limits.md): npm run test:brokers.
-    'failures/broker-cluster.test.ts',
-    // Installs vLLM (2.5 GB): npm run test:vllm.
-    'contracts/vllm.test.ts',
-  ];
-  const elsewhere = withoutMachine.map((folder) => `${folder}/**`);
-  const others = ['tidy*', 'tidy/**', 'run/**', 'simulate/**', 'documents/**', ...elsewhere, ...apart].flatMap(
-    (pattern) => ['--exclude', pattern],
-  );
-  return {
-    name: 'the whole loop',
-    parts: ['loop'],
-    minutes: 75,
-    ...vitest(root, 'test', others, join(reports, 'loop.json')),
-  };
 }
 
 /**
@@ -174,4 +204,9 @@ function vitest(root, folder, args, file) {
  */
 function tool(root, name) {
   return join(root, 'node_modules', '.bin', name);
+}
+
+/** @param {string} root */
+function pythonOf(root) {
+  return join(root, '.venv', 'bin', 'python');
 }

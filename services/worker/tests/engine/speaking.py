@@ -25,7 +25,7 @@ def speak(answers: list[tuple[str, str]]) -> None:
         loaded.append(load_model(folder, **how))
         return loaded[-1]
 
-    service.load_model = load_and_keep
+    service.load_model = load_and_keep  # pyright: ignore[reportPrivateImportUsage]
     drawn = Row.request_draw
 
     def draw_next(row: Row) -> DrawRequest:

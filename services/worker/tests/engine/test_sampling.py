@@ -3,8 +3,8 @@ import math
 import pytest
 import torch
 
-from backtalk_worker.engine.domain.request import Sampling
-from backtalk_worker.engine.domain.sampling import Draw, DrawRequest, LogprobsMode, draw, score_prompt
+from backtalk_worker.engine.domain.request import LogprobsMode, Sampling
+from backtalk_worker.engine.domain.sampling import Draw, DrawRequest, draw, score_prompt
 
 PROBABILITIES = [0.5, 0.3, 0.15, 0.05]
 LOGITS = torch.tensor([PROBABILITIES]).log() + 3.0

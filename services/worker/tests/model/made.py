@@ -1,5 +1,5 @@
 """Models made on the spot: random weights in the shape of an architecture, a small vocabulary, and a chat template
-after the format that its makers document, with tools and thoughts. `python tests/model/made.py qwen3 DIR` makes one.
+after the format that its makers document, with tools and thoughts. `python tests/model/made.py DIR` makes one of each.
 """
 
 import sys
@@ -214,4 +214,5 @@ def _tokenizer(made: Made) -> PreTrainedTokenizerFast:
 
 
 if __name__ == "__main__":
-    make_model(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 2048)
+    for kind in MADE:
+        make_model(kind, Path(sys.argv[1]) / f"tiny-{kind}")

@@ -11,7 +11,8 @@ import torch
 from safetensors.torch import save_file
 from transformers import GraniteConfig, GraniteForCausalLM
 
-from backtalk_worker.model.load import LoadedModel, Quantization, load_model
+from backtalk_worker.model.load import LoadedModel, load_model
+from backtalk_worker.model.quantization import Quantization
 from backtalk_worker.model.template import problem_of_template
 from backtalk_worker.training.domain import network as network_module
 from backtalk_worker.training.domain.adapter import AdaptedNetwork, AdapterShape, adapted, adapter_config

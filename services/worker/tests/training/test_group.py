@@ -15,6 +15,7 @@ from worker_process import (
     child_of,
     digests,
     error_code,
+    loaded_by,
     start_worker,
     train_request,
     without_seconds,
@@ -203,6 +204,11 @@ def test_a_step_that_one_process_gives_up_leaves_the_group_ready_for_the_next(pa
     ranks = dict(pair.now.ranks)
     pair.now.train(batch(model, first, "reward"))
     assert all(Path(f"/proc/{pid}").exists() for pid in ranks.values())
+
+
+def test_what_starts_the_processes_loads_no_models(pair):
+    assert "tokenizers" in loaded_by(pair.now.ranks[0])
+    assert "tokenizers" not in loaded_by(pair.now.process.pid)
 
 
 def store_of(pair: Pair) -> TCPStore:

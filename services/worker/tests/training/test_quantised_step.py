@@ -4,12 +4,25 @@ import json
 
 import torch
 from safetensors.torch import load
-from worker_process import child_of, digests, start_worker, train_request, without_seconds, write_tiny_model
+from tiny_policy import silent
+from worker_process import (
+    DEVICE,
+    child_of,
+    digests,
+    loaded_by,
+    start_worker,
+    train_request,
+    without_seconds,
+    write_tiny_model,
+)
 
 from backtalk_worker.training.domain.adapter import AdapterShape, adapted
 from backtalk_worker.training.domain.frozen_states import score_answers
 from backtalk_worker.training.domain.token_budget import TokenBudget
+from backtalk_worker.training.inputs.backend import LocalBackend
+from backtalk_worker.training.inputs.decode import train_order
 from backtalk_worker.training.outputs.base_model import load_base_model
+from backtalk_worker.training.outputs.blob_cache import BlobCache
 from tests.model.quantised import dequantised
 
 
@@ -17,16 +30,20 @@ def test_its_step_is_on_the_numbers_that_engines_serve_and_the_same_bytes_each_t
     model = tmp_path / "tiny"
     write_tiny_model(model, width=64)
     request = train_request(model)
-    workers = [start_worker(model, tmp_path / name, BACKTALK_QUANTIZATION="nf4") for name in ("one", "other")]
-    first, again = (worker.train(request)[1] for worker in workers)
-    assert without_seconds(first) == without_seconds(again)
-    second = workers[0].train(child_of(request, first, "batch_2"))[1]
+    worker = start_worker(model, tmp_path / "worker", BACKTALK_QUANTIZATION="nf4")
+    first = worker.train(request)[1]
+    second = worker.train(child_of(request, first, "batch_2"))[1]
     assert second.report.measurements["optimizer_restored"] == 1
-    base = load_base_model(model, "tiny", "cpu", "float32", quantization="nf4")
-    assert first.base_digest == base.digest
     files = digests([*first.adapter])
-    config, tensors = (workers[0].get(files[name]) for name in ("adapter_config.json", "adapter_model.safetensors"))
-    assert all(worker.stop() == 0 for worker in workers)
+    config, tensors = (worker.get(files[name]) for name in ("adapter_config.json", "adapter_model.safetensors"))
+    assert "bitsandbytes" in loaded_by(worker.process.pid)
+    assert worker.stop() == 0
+    base = load_base_model(model, "tiny", DEVICE, "float32", quantization="nf4")
+    assert first.base_digest == base.digest
+    # This process takes the step once more.
+    order = train_order(request, base.loaded.vocabulary_size, base.loaded.context_length)
+    again = LocalBackend(base, BlobCache(tmp_path / "here", 1024**2), None).train(order, silent)
+    assert without_seconds(first) == without_seconds(again)
     shape = AdapterShape(4, 8, tuple(json.loads(config)["target_modules"]))
     probe = first.probes[0]
     with adapted(dequantised(base.network), shape, seed=0) as policy, torch.no_grad():

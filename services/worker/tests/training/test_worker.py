@@ -6,6 +6,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import grpc
 import pytest
@@ -18,6 +19,7 @@ from worker_process import (
     digests,
     error_code,
     is_digest,
+    loaded_by,
     start_worker,
     train_request,
     without_seconds,
@@ -26,8 +28,7 @@ from worker_process import (
 
 from backtalk_worker.gen.backtalk.v1 import training_pb2
 from backtalk_worker.model.load import load_model
-from backtalk_worker.training.errors import TeacherUnsupportedError
-from backtalk_worker.training.outputs.base_model import load_base_model, with_teacher
+from backtalk_worker.training.outputs.base_model import load_base_model
 from backtalk_worker.training.outputs.blob_cache import LOCK
 
 
@@ -51,12 +52,35 @@ def first(worker, model):
     return worker.train(train_request(model))[1]
 
 
+class Taught:
+    """A second worker beside which another model may teach, as it runs now."""
+
+    def __init__(self, model: Path, folder: Path) -> None:
+        self.model, self.cache, self.teacher = model, folder / "blobs", folder / "wide"
+        write_tiny_model(self.teacher, seed=3, width=48)
+        self.start()
+
+    def start(self) -> None:
+        self.now = start_worker(self.model, self.cache, BACKTALK_TEACHER_MODEL_DIR=str(self.teacher))
+
+
+@pytest.fixture(scope="module")
+def taught(model, tmp_path_factory):
+    running = Taught(model, tmp_path_factory.mktemp("taught"))
+    yield running
+    running.now.kill()
+
+
 def status_of(url):
     try:
         with urllib.request.urlopen(url, timeout=10) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, ""
+
+
+def test_a_worker_whose_base_is_whole_loads_no_library_for_four_bits(worker, first):
+    assert "bitsandbytes" not in loaded_by(worker.process.pid)
 
 
 def test_status_says_what_the_worker_is(worker):
@@ -126,26 +150,26 @@ def test_score_gives_the_logprobs_of_given_ids_under_adapter_and_base(worker, fi
     assert score([]) == pytest.approx(list(probe.base_logprobs), abs=1e-5)
 
 
-def test_two_steps_give_the_same_bytes_on_another_worker_that_was_killed_in_each(worker, first, model, tmp_path):
+def test_two_steps_give_the_same_bytes_on_another_worker_that_was_killed_in_each(worker, first, model, taught):
     request = train_request(model)
     child = child_of(request, first, "batch_2")
     second = worker.train(child)[1]
     assert second.report.measurements["optimizer_restored"] == 1
     held: dict[str, bytes] = {}
-    other = start_worker(model, tmp_path)
     for step, expected, phase in ((request, first, "forward_backward"), (child, second, "save")):
-        call = other.stub.Train(step, timeout=DEADLINE_S)
+        call = taught.now.stub.Train(step, timeout=DEADLINE_S)
         next((event for event in call if event.progress.phase == phase), None)
-        other.kill()
-        other = start_worker(model, tmp_path)
-        assert all(is_digest(path.name) or path.name == LOCK for path in tmp_path.iterdir())
+        taught.now.kill()
+        taught.start()
+        other = taught.now
+        assert all(is_digest(path.name) or path.name == LOCK for path in taught.cache.iterdir())
         missing = other.stub.Missing(training_pb2.MissingRequest(digests=list(held)), timeout=DEADLINE_S).digests
         for name in missing:
             other.put(held[name])
         _, result = other.train(step)
-        assert without_seconds(result) == without_seconds(expected)
+        # Beside another model the base teaches as ever, and what is not taught by it does not name it.
+        assert (result.teacher_digest, without_seconds(result)) == ("", without_seconds(expected))
         held |= {file.digest: other.get(file.digest) for file in [*result.adapter, *result.training_state]}
-    assert other.stop() == 0
 
 
 def test_the_same_call_again_repeats_the_result_and_with_another_request_is_taken_anew(worker, first, model):
@@ -304,47 +328,15 @@ def test_an_average_of_another_adapter_is_refused(worker, first, model):
     assert error_code(refused.value) == ("adapter_invalid", "never")
 
 
-def test_another_model_teaches_where_the_worker_was_given_one_and_its_digest_is_told(worker, first, model, tmp_path):
+def test_another_model_teaches_where_the_worker_was_given_one_and_its_digest_is_told(worker, first, model, taught):
     with pytest.raises(grpc.RpcError) as refused:
         worker.train(train_request(model, call="no_teacher", teacher="other"))
     assert error_code(refused.value) == ("teacher_missing", "later")
     assert "BACKTALK_TEACHER_MODEL_DIR" in (refused.value.details() or "")
-    wide = tmp_path / "wide"
-    write_tiny_model(wide, seed=3, width=48)
-    taught = start_worker(model, tmp_path / "blobs", BACKTALK_TEACHER_MODEL_DIR=str(wide))
-    other = taught.train(train_request(model, call="other", teacher="other"))[1]
-    base = taught.train(train_request(model))[1]
-    assert taught.stop() == 0
-    assert other.teacher_digest == load_base_model(wide, "wide", "cpu", "float32").digest
-    assert other.report.measurements["loss_opd"] != base.report.measurements["loss_opd"]
-    # Beside another model the base teaches as ever, and what is not taught by it does not name it.
-    assert (base.teacher_digest, without_seconds(base)) == ("", without_seconds(first))
-
-
-@pytest.mark.parametrize(
-    ("made", "problem"),
-    [
-        ({"vocabulary": 49160}, "it knows 49160 tokens, the base 49152"),
-        ({"context": 256}, "its context is 256 tokens, the base's 512"),
-    ],
-)
-def test_a_teacher_that_does_not_fit_the_base_is_refused_in_one_line(model, tmp_path, made, problem):
-    write_tiny_model(tmp_path, **made)
-    base, teacher = (
-        load_base_model(folder, name, "cpu", "float32") for folder, name in ((model, "a"), (tmp_path, "b"))
-    )
-    with pytest.raises(TeacherUnsupportedError, match=f"^b cannot teach a: {problem}$"):
-        with_teacher(base, teacher)
-
-
-def test_a_teacher_of_other_tokens_is_refused(model, tmp_path):
-    write_tiny_model(tmp_path)
-    base, teacher = (
-        load_base_model(folder, name, "cpu", "float32") for folder, name in ((model, "a"), (tmp_path, "b"))
-    )
-    teacher.loaded.tokenizer.add_tokens(["<another>"])
-    with pytest.raises(TeacherUnsupportedError, match="its tokenizer has other tokens"):
-        with_teacher(base, teacher)
+    other = taught.now.train(train_request(model, call="other", teacher="other"))[1]
+    assert taught.now.stop() == 0
+    assert other.teacher_digest == load_base_model(taught.teacher, "wide", "cpu", "float32").digest
+    assert other.report.measurements["loss_opd"] != first.report.measurements["loss_opd"]
 
 
 def test_a_step_that_is_not_finite_fails_without_files(worker, first, model):

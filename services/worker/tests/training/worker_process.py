@@ -211,5 +211,10 @@ def without_seconds(result: training_pb2.TrainResult) -> bytes:
     return copy.SerializeToString(deterministic=True)
 
 
+def loaded_by(pid: int) -> str:
+    """The libraries that a process has loaded, and whatever else it has mapped."""
+    return Path(f"/proc/{pid}/maps").read_text()
+
+
 def is_digest(name: str) -> bool:
     return re.fullmatch(r"[0-9a-f]{64}", name) is not None

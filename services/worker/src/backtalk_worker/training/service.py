@@ -7,7 +7,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
@@ -24,6 +24,7 @@ from backtalk_worker.process.run import Service, on_signal
 from backtalk_worker.training.config import TrainingWorkerConfig
 from backtalk_worker.training.domain.group import ALONE
 from backtalk_worker.training.domain.network import Layout
+from backtalk_worker.training.domain.step import Progress
 from backtalk_worker.training.errors import GroupLostError
 from backtalk_worker.training.events import TrainingEvents
 from backtalk_worker.training.inputs.backend import Backend, LocalBackend
@@ -33,7 +34,7 @@ from backtalk_worker.training.inputs.grpc_service import SERVER_OPTIONS, Trainin
 from backtalk_worker.training.inputs.http_health import HealthServer
 from backtalk_worker.training.inputs.orders import follow
 from backtalk_worker.training.inputs.remote_work import RemoteBackend
-from backtalk_worker.training.inputs.training_calls import Progress, TrainingCalls
+from backtalk_worker.training.inputs.training_calls import TrainingCalls
 from backtalk_worker.training.outputs.base_model import BaseModel, base_elsewhere, load_base_model, with_teacher
 from backtalk_worker.training.outputs.blob_cache import BlobCache, hold_folder
 from backtalk_worker.training.outputs.process_group import ProcessGroup, is_launched, own_device
@@ -45,15 +46,10 @@ LOST = 3
 """Exit code of a process whose group is lost, so that torchrun starts all of them anew."""
 
 
-def create_worker(config: TrainingWorkerConfig, arguments: Sequence[str]) -> Service:
-    """The one worker; or, where several processes are wanted, what starts them, and in each of them its part."""
-    if not is_launched() and config.processes == 1:
-        return TrainingWorker(config)
+def create_worker(config: TrainingWorkerConfig) -> Service:
+    """The one worker; or, in each process of a group, its part."""
     if not is_launched():
-        # Takes long to import, for what one process has no use for.
-        from backtalk_worker.training.outputs.launcher import Launcher
-
-        return Launcher(config.processes, arguments)
+        return TrainingWorker(config)
     end_with_parent()
     group = ProcessGroup(config.device, config.group_seconds)
     return TrainingWorker(config, group) if group.rank == 0 else Follower(config, group)
