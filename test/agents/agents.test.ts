@@ -46,7 +46,7 @@ const scenes: readonly Scene[] = Object.keys(clients).map((client, at) => ({
   client,
   place: places[at] ?? '',
   thinks: at % 2 === 1,
-  systemCharacters: at === 0 ? 4_000 : 1_000,
+  systemCharacters: at === 0 ? 9_000 : 1_000,
 }));
 
 const tools: readonly AgentTool[] = [

@@ -14,7 +14,7 @@ import { settleLearning } from './learning-switch.js';
 import { startTestMachine, type TestMachine } from './machine.js';
 import { ask, rowOf } from './talk.js';
 
-const swaps = 10;
+const swaps = 20;
 const clients = 30;
 const seed = 20;
 
