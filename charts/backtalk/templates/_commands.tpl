@@ -7,7 +7,7 @@
   "BACKTALK_BASE_MODEL" .Values.model.name
   "BACKTALK_ENDPOINT" (printf "http://%s:%d/v1" (include "backtalk.name" (dict "root" $ "component" "gateway")) (int .Values.gateway.service.port)) }}
 {{- if eq .Values.gateway.keys.source "secret" }}
-{{- $_ := set $plain "BACKTALK_KEYS_SECRET" (default (include "backtalk.secretName" .) .Values.gateway.keys.existingSecret) }}
+{{- $_ := set $plain "BACKTALK_KEYS_FROM" (default (include "backtalk.secretName" .) .Values.gateway.keys.existingSecret) }}
 {{- end }}
 name: commands
 image: {{ include "backtalk.image" (dict "root" $ "image" .Values.images.services) }}

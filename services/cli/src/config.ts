@@ -46,7 +46,7 @@ export const clusterSettings = {
     description: 'All policies of the cluster, of which `status` and `doctor` tell; empty: BACKTALK_POLICY alone.',
     default: '',
   }),
-  keysSecret: setting.string('BACKTALK_KEYS_SECRET', {
+  keysSecret: setting.string('BACKTALK_KEYS_FROM', {
     description: "The Kubernetes Secret that the gateway reads its keys from; empty: they are in the broker's bucket.",
     default: '',
   }),

@@ -135,14 +135,17 @@ describe('an engine that refuses a part of it', () => {
     expect(model.heard.at(-1)).toHaveProperty('temperature');
   });
 
-  it.each([408, 409, 425])('a refusal that passes (%i) says nothing of fields: the same is asked again', async (status) => {
-    let refusals = 0;
-    model.script = () => (refusals++ === 0 ? refused('Wait.', status) : thanked);
-    const judge = await judgeWith();
-    expect((await judged()).votes.every(isValid)).toBe(true);
-    expect(model.heard.every((request) => 'response_format' in request)).toBe(true);
-    expect(await rig.metric(judge, 'fields_refused{field="response_format"}')).toBe(0);
-  });
+  it.each([408, 409, 425])(
+    'a refusal that passes (%i) says nothing of fields: the same is asked again',
+    async (status) => {
+      let refusals = 0;
+      model.script = () => (refusals++ === 0 ? refused('Wait.', status) : thanked);
+      const judge = await judgeWith();
+      expect((await judged()).votes.every(isValid)).toBe(true);
+      expect(model.heard.every((request) => 'response_format' in request)).toBe(true);
+      expect(await rig.metric(judge, 'fields_refused{field="response_format"}')).toBe(0);
+    },
+  );
 
   it('nothing is learned of fields where the same is refused without them', async () => {
     model.script = () => refused('This prompt is refused.');

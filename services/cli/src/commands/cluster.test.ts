@@ -89,7 +89,7 @@ describe('keys', () => {
   });
 
   it('keys that the gateway reads from a Secret are not written to where it does not look', async () => {
-    const elsewhere = { BACKTALK_KEYS_SECRET: 'backtalk-keys' };
+    const elsewhere = { BACKTALK_KEYS_FROM: 'backtalk-keys' };
     for (const words of [['add'], ['list'], ['revoke', 'abcdef12']]) {
       const { status, values, complaint } = await backtalk('cli', ['keys', ...words], elsewhere);
       expect({ status, values }).toMatchObject({ status: 1, values: [{ error: { code: 'keys_in_secret' } }] });

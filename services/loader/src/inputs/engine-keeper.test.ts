@@ -77,15 +77,18 @@ function partsOver(
 }
 
 describe('EngineKeeper', () => {
-  it.each(['vllm', 'openai'] as const)('says of an engine (%s) that it refuses the key, until it takes it', async (dialect) => {
-    await fakeEngine.stop();
-    fakeEngine = await startFakeEngine({ apiKey: 'sk-another' });
-    const { keeper, state } = partsOver(folderBlobStore(directory.join('blobs')), {}, systemClock, dialect);
-    keeper.start();
-    await until(() => (/refuses the key/.test(state.current.reason) ? true : undefined), { what: 'the reason' });
-    expect(state.current.ready).toBe(false);
-    await keeper.stop();
-  });
+  it.each(['vllm', 'openai'] as const)(
+    'says of an engine (%s) that it refuses the key, until it takes it',
+    async (dialect) => {
+      await fakeEngine.stop();
+      fakeEngine = await startFakeEngine({ apiKey: 'sk-another' });
+      const { keeper, state } = partsOver(folderBlobStore(directory.join('blobs')), {}, systemClock, dialect);
+      keeper.start();
+      await until(() => (/refuses the key/.test(state.current.reason) ? true : undefined), { what: 'the reason' });
+      expect(state.current.ready).toBe(false);
+      await keeper.stop();
+    },
+  );
 
   it('ends the service through `fail` when weights meet an error that no waiting mends', async () => {
     const gone = () => new BacktalkError({ code: 'stream_missing', retry: 'stop', message: 'The store is gone.' });
