@@ -1,6 +1,7 @@
 // Every command of `npx backtalk` as a person runs it, against one machine that has learned: for people and with --json.
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { loadSecrets } from '@backtalk/deploy';
 import { sha256Hex } from '@backtalk/kit';
 import { TemporaryDirectory, until } from '@backtalk/kit/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -256,13 +257,11 @@ describe('dead-letters', () => {
 
 describe('backup, restore and streams', () => {
   const asAdmin = () => {
-    const { passwords } = JSON.parse(readFileSync(machine.data.secrets, 'utf8')) as {
-      passwords: Record<string, string>;
-    };
+    const { passwords } = loadSecrets(machine.data.path);
     return {
       BACKTALK_NATS_URL: `nats://127.0.0.1:${String(machine.ports.nats)}`,
       BACKTALK_NATS_USER: 'admin',
-      BACKTALK_NATS_PASSWORD: passwords['admin'] ?? '',
+      BACKTALK_NATS_PASSWORD: passwords.admin,
       BACKTALK_BLOB_STORE: `folder:${machine.data.blobs}`,
     };
   };
@@ -329,14 +328,11 @@ describe('the runbook', () => {
 
   /** As the pod for commands has it: the chart's variables, and no data folder. */
   function podEnvironment(): Record<string, string> {
-    const { passwords, hashSecret } = JSON.parse(readFileSync(machine.data.secrets, 'utf8')) as {
-      passwords: Record<string, string>;
-      hashSecret: string;
-    };
+    const { passwords, hashSecret } = loadSecrets(machine.data.path);
     return {
       BACKTALK_NATS_URL: `nats://127.0.0.1:${String(machine.ports.nats)}`,
       BACKTALK_NATS_USER: 'cli',
-      BACKTALK_NATS_PASSWORD: passwords['cli'] ?? '',
+      BACKTALK_NATS_PASSWORD: passwords.cli,
       BACKTALK_HASH_SECRET: hashSecret,
       BACKTALK_CLI_TO_PUBLISHER_TOKEN: machine.wire.tokens.cliToPublisher ?? '',
       BACKTALK_BLOB_STORE: `folder:${machine.data.blobs}`,
@@ -347,10 +343,13 @@ describe('the runbook', () => {
   }
 
   async function succeeds(command: string, before: readonly string[], environment: Record<string, string>) {
+    const ofKey = command.includes('<key>');
     const adds = [...before, 'keys', 'add', '--user', 'runbook'];
-    if (command.includes('<key>')) await run(adds, '', { ...environment, BACKTALK_NEW_KEY: key });
+    if (ofKey) await run(adds, '', { ...environment, BACKTALK_NEW_KEY: key });
     const words = command.split(' ').map((word) => named[word] ?? word);
     expect(await run([...before, ...words], '', environment)).toMatchObject({ status: 0, stderr: '' });
+    // The gateway asked for a key if it read of this one in between.
+    if (ofKey) await until(async () => (await fetch(`${machine.gateway}/v1/models`)).ok, { what: 'No key is needed' });
   }
 
   it('the pod for commands has the variables with which the runbook’s commands are run here', () => {
