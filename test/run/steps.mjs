@@ -34,8 +34,8 @@ export function listSteps(root, reports) {
       ...loopSteps(root, reports),
       workerStep(root, reports),
       ...unitSteps(root, reports),
-      ...pythonSteps(root, reports),
       ...houseSteps(root, reports),
+      ...pythonSteps(root, reports),
     ],
   };
 }
