@@ -10,12 +10,24 @@ describe('BodyBudget', () => {
     const room = budget.room('a', 'a');
     room.grow(3 * mebibyte);
     const other = budget.room('a', 'a');
-    expect(() => other.grow(2 * mebibyte)).toThrow('4194304 bytes of requests and whole answers at once');
+    expect(() => other.grow(2 * mebibyte)).toThrow('4194304 bytes of requests and answers at once');
     other.grow(mebibyte);
     room.leave();
     room.leave();
     other.grow(3 * mebibyte);
     expect(() => other.grow(1)).toThrow('limit');
+  });
+
+  it('gives back what is kept no longer, and counts nothing of a body that is done with', () => {
+    const budget = new BodyBudget(8 * mebibyte);
+    const [stream, other] = [budget.room('a', 'a'), budget.room('a', 'a')];
+    stream.grow(4 * mebibyte);
+    expect(other.mayGrow(1)).toBe(false);
+    stream.shrink(mebibyte);
+    expect(other.mayGrow(mebibyte)).toBe(true);
+    stream.leave();
+    stream.grow(mebibyte);
+    expect([other.mayGrow(3 * mebibyte), other.mayGrow(1)]).toEqual([true, false]);
   });
 
   it('leaves a quarter of the room, for bodies of each kind, to other tenants than the one of many keys', () => {
@@ -24,7 +36,7 @@ describe('BodyBudget', () => {
     expect(() => budget.room('c', 'acme').grow(mebibyte + 1)).toThrow('with its tenant');
     const rooms = ['c', 'd'].map((key) => budget.room(key, 'acme'));
     for (const room of rooms) room.grow(mebibyte);
-    expect(() => budget.room('e', 'acme').grow(1)).toThrow('6291456 bytes of requests and whole answers at once with');
+    expect(() => budget.room('e', 'acme').grow(1)).toThrow('6291456 bytes of requests and answers at once with');
     budget.room('f', 'other').grow(mebibyte);
     rooms[0]?.leave();
     budget.room('e', 'acme').grow(1);

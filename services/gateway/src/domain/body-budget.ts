@@ -1,8 +1,10 @@
-// How many bytes of requests, and of answers in one piece, are in flight?
+// How many bytes of requests, and of answers, are in flight?
 //
 // In: bodies that begin, grow and are done with. Out: room for them, or a refusal. A request's body counts from its declared
-// length until its request is answered, because what is made of it lives as long; an answer's until its client has it. No
-// key takes more than its share, nor do all keys of a tenant together. No I/O.
+// length until its request is answered, because what is made of it lives as long; an answer in one piece until its client has
+// it; of a stream, what its client or the gateway itself has not read yet. No key takes more than its share, nor do all keys of
+// a tenant together. No I/O.
+import type { BacktalkError } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
 import { keylessId } from './caller.js';
 
@@ -10,7 +12,11 @@ import { keylessId } from './caller.js';
 export interface BodyRoom {
   /** Takes room for so many bytes more. Throws where there is none. */
   grow(bytes: number): void;
-  /** Nothing of it is kept any more. */
+  /** As `grow`, but false where there is none. */
+  mayGrow(bytes: number): boolean;
+  /** So many bytes of it are kept no longer. */
+  shrink(bytes: number): void;
+  /** Nothing of it is kept any more: whatever comes late counts no more. */
   leave(): void;
 }
 
@@ -35,29 +41,45 @@ export class BodyBudget {
   }
 
   room(keyId: string, tenant: string): BodyRoom {
+    const owner = { keyId, tenant };
     let held = 0;
+    let isLeft = false;
+    const change = (bytes: number): void => {
+      if (isLeft) return;
+      held += bytes;
+      this.count(owner, bytes);
+    };
     return {
       grow: (bytes) => {
-        this.check({ keyId, tenant }, held + bytes, bytes);
-        held += bytes;
-        this.count({ keyId, tenant }, bytes);
+        const refusal = this.refusal(owner, held + bytes, bytes);
+        if (refusal !== undefined) throw refusal;
+        change(bytes);
       },
+      mayGrow: (bytes) => {
+        if (this.refusal(owner, held + bytes, bytes) !== undefined) return false;
+        change(bytes);
+        return true;
+      },
+      shrink: (bytes) => change(-bytes),
       leave: () => {
-        this.count({ keyId, tenant }, -held);
-        held = 0;
+        change(-held);
+        isLeft = true;
       },
     };
   }
 
-  private check({ keyId, tenant }: Owner, bodyBytes: number, bytes: number): void {
-    const what = 'bytes of requests and whole answers at once';
+  private refusal({ keyId, tenant }: Owner, bodyBytes: number, bytes: number): BacktalkError | undefined {
+    const what = 'bytes of requests and answers at once';
     if ((this.byKey.get(keyId) ?? 0) + bytes > this.keyBytesMax)
-      throw gatewayErrors.rateLimited({ what: `${this.keyBytesMax} ${what}`, retryAfterSeconds });
+      return gatewayErrors.rateLimited({ what: `${this.keyBytesMax} ${what}`, retryAfterSeconds });
     const bytesMax = bodyBytes > largeBodyBytes ? this.bytesMax * largeShare : this.bytesMax;
     const tenantMax = Math.floor(bytesMax * tenantShare);
     if (keyId !== keylessId && (this.byTenant.get(tenant) ?? 0) + bytes > tenantMax)
-      throw gatewayErrors.rateLimited({ what: `${tenantMax} ${what} with its tenant's other keys`, retryAfterSeconds });
-    if (this.bytes + bytes > bytesMax) throw gatewayErrors.overloaded({ retryAfterSeconds });
+      return gatewayErrors.rateLimited({
+        what: `${tenantMax} ${what} with its tenant's other keys`,
+        retryAfterSeconds,
+      });
+    return this.bytes + bytes > bytesMax ? gatewayErrors.overloaded({ retryAfterSeconds }) : undefined;
   }
 
   private count({ keyId, tenant }: Owner, bytes: number): void {

@@ -1,11 +1,13 @@
 // Has one turn answered: frame by frame as the engine sends them, or in one piece.
 //
 // The frame with a finish reason is where clients stop: it, and what follows it, is held until the turn is stored; so is
-// a whole answer. An answer that breaks off ends in an error frame, never in `[DONE]` or `response.completed`.
+// a whole answer. An answer that breaks off ends in an error frame, never in `[DONE]` or `response.completed`. What of an
+// answer lies here takes room beside the bodies of requests, until its client has it.
 import type { ServerResponse } from 'node:http';
 import { CaptureAccumulator, isEngineError, type EngineAnswer, type EngineFrame } from '@backtalk/dialects';
-import { asBacktalkError, isBacktalkError, type Trace } from '@backtalk/kit';
+import { asBacktalkError, isBacktalkError, type BacktalkError, type Trace } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
+import type { BodyRoom } from '../domain/body-budget.js';
 import type { ChatRequest } from '../domain/chat-request.js';
 import { answerForm } from '../domain/answer-form.js';
 import type { Turn } from '../domain/turn.js';
@@ -41,7 +43,10 @@ interface Begun<T> extends AskedAnswer<T> {
 interface BegunStream {
   readonly first: EngineFrame;
   readonly rest: AsyncIterator<EngineFrame>;
+  readonly room: BodyRoom;
 }
+
+type Answering = (parts: Parts, exchange: Exchange, freshRoom: () => BodyRoom) => Promise<void>;
 
 const streamHeaders = {
   'Content-Type': 'text/event-stream; charset=utf-8',
@@ -50,24 +55,10 @@ const streamHeaders = {
 };
 
 export async function answerTurn(parts: Parts, exchange: Exchange): Promise<void> {
-  const { request, response, headers, signal, startedMs } = exchange;
-  const { clock, config, events } = parts;
-  const { firstByteWaitMs: firstByteMs, silenceWaitMs: idleMs } = config;
+  const { request, response, headers, startedMs } = exchange;
+  const { clock, events } = parts;
   try {
-    if (request.stream) {
-      const begun = await begin(parts, exchange, async (client, body, deadlineMs) => {
-        const turn = () => parts.access.fairPieces.of(exchange.turn.caller.keyId);
-        const options = { signal, deadlineMs, firstByteMs, idleMs, turn };
-        const rest = client.chatStream(body, options)[Symbol.asyncIterator]();
-        // Until the first frame has come, a failure can be hidden from the client.
-        const step = await rest.next();
-        if (step.done === true) throw gatewayErrors.engineBroke();
-        return { first: step.value, rest };
-      });
-      await relay(parts, exchange, begun);
-    } else {
-      await answerWhole(parts, exchange);
-    }
+    await inRoom(parts, exchange, request.stream ? answerStream : answerWhole);
     parts.serving.deadly.answered(promptOf(request));
     events.answerEnded((clock.now() - startedMs) / 1000);
   } catch (thrown) {
@@ -77,26 +68,47 @@ export async function answerTurn(parts: Parts, exchange: Exchange): Promise<void
   }
 }
 
-/** It lies here until its client has it, and as long it takes room beside the bodies of requests. */
-async function answerWhole(parts: Parts, exchange: Exchange): Promise<void> {
-  const { response, signal } = exchange;
+/** Gives the room back once the client has what was sent of the answer, or nothing was. */
+async function inRoom(parts: Parts, exchange: Exchange, answer: Answering): Promise<void> {
+  const { response } = exchange;
   const { keyId, tenant } = exchange.turn.caller;
-  const room = parts.access.bodies.room(keyId, tenant);
-  const leaveRoom = (): void => room.leave();
+  let room: BodyRoom | undefined;
+  const leave = (): void => room?.leave();
+  const freshRoom = (): BodyRoom => {
+    // Nothing is kept of what another engine said before.
+    leave();
+    return (room = parts.access.bodies.room(keyId, tenant));
+  };
   try {
-    const begun = await begin(parts, exchange, (client, body, deadlineMs) => {
-      // Nothing is kept of what another engine said before.
-      room.leave();
-      const options = { signal, deadlineMs, takeBytes: (bytes: number) => room.grow(bytes) };
-      return client.chat(body, options);
-    });
-    await sendWhole(exchange, begun);
-    response.once('close', leaveRoom);
-    if (response.closed) leaveRoom();
-  } catch (thrown) {
-    leaveRoom();
-    throw thrown;
+    await answer(parts, exchange, freshRoom);
+  } finally {
+    response.once('close', leave);
+    if (response.closed || !response.headersSent) leave();
   }
+}
+
+async function answerStream(parts: Parts, exchange: Exchange, freshRoom: () => BodyRoom): Promise<void> {
+  const { firstByteWaitMs: firstByteMs, silenceWaitMs: idleMs } = parts.config;
+  const { signal } = exchange;
+  const begun = await begin(parts, exchange, async (client, body, deadlineMs) => {
+    const turn = () => parts.access.fairPieces.of(exchange.turn.caller.keyId);
+    const room = freshRoom();
+    const options = { signal, deadlineMs, firstByteMs, idleMs, turn, room };
+    const rest = client.chatStream(body, options)[Symbol.asyncIterator]();
+    // Until the first frame has come, a failure can be hidden from the client.
+    const step = await rest.next();
+    if (step.done === true) throw gatewayErrors.engineBroke();
+    return { first: step.value, rest, room };
+  });
+  await relay(parts, exchange, begun);
+}
+
+async function answerWhole(parts: Parts, exchange: Exchange, freshRoom: () => BodyRoom): Promise<void> {
+  const { signal } = exchange;
+  const begun = await begin(parts, exchange, (client, body, deadlineMs) =>
+    client.chat(body, { signal, deadlineMs, room: freshRoom() }),
+  );
+  await sendWhole(exchange, begun);
 }
 
 async function sendWhole(
@@ -132,10 +144,13 @@ async function begin<T>(parts: Parts, exchange: Exchange, ask: Ask<T>): Promise<
 }
 
 /** Our own refusal of an answer for which there is no room: `askEngine` takes it for a failure of the engine. */
-function noRoomBehind(thrown: unknown): unknown {
-  const cause = isBacktalkError(thrown) ? thrown.cause : undefined;
-  const isOurs = isBacktalkError(cause, 'rate_limit_exceeded') || isBacktalkError(cause, 'server_overloaded');
-  return isOurs ? cause : undefined;
+function noRoomBehind(thrown: unknown): BacktalkError | undefined {
+  return noRoom(isBacktalkError(thrown) ? thrown.cause : undefined);
+}
+
+function noRoom(thrown: unknown): BacktalkError | undefined {
+  const isOurs = isBacktalkError(thrown, 'rate_limit_exceeded') || isBacktalkError(thrown, 'server_overloaded');
+  return isOurs ? thrown : undefined;
 }
 
 async function relay(
@@ -145,7 +160,7 @@ async function relay(
 ): Promise<void> {
   const { request, response, headers, signal } = exchange;
   response.writeHead(200, { ...streamHeaders, ...headers, ...headersOf(turn) });
-  const writer = new StreamWriter(response, parts.config.readerWaitMs);
+  const writer = new StreamWriter(response, result.room, parts.config.readerWaitMs);
   const accumulator = new CaptureAccumulator();
   const form = answerForm(request, turn.id);
   // The text of the frames that are held, from the final one on.
@@ -166,12 +181,12 @@ async function relay(
     if (isEngineError(thrown, 'engine_stream_broken')) parts.turns.background.add(noteDeath(parts, exchange, engine));
     record.breakOff(turn, { engine, capture: accumulator.capture() }, thrown);
     if (signal.aborted) throw thrown;
-    const broken = gatewayErrors.engineBroke({}, asBacktalkError(thrown));
-    response.end(form.broken(broken));
+    const broken = noRoom(thrown) ?? gatewayErrors.engineBroke({}, asBacktalkError(thrown));
+    writer.end(form.broken(broken));
     throw broken;
   } finally {
     leave();
   }
   await record.complete(turn, { capture: accumulator.capture(), ending: 'complete', engine });
-  response.end(held + form.end());
+  writer.end(held + form.end());
 }

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterEach, expect, it, vi } from 'vitest';
+import { BodyBudget } from '../domain/body-budget.js';
 import { delivered, StreamWriter } from './stream-writer.js';
 
 /** A response, and the socket under it, whose timer the test rings. */
@@ -15,21 +16,54 @@ class Response extends EventEmitter {
     writableLength: 1,
   });
   destroyed = false;
+  /** Of what was written, nothing is read until the test says so. */
+  writableLength = 0;
 
   destroy(): void {
     this.destroyed = true;
   }
 
   get waiters(): number {
-    return this.socket.listenerCount('timeout') + this.listenerCount('drain') + this.listenerCount('close');
+    // The writer itself hears of all that is read.
+    const drains = this.listenerCount('drain') - 1;
+    return this.socket.listenerCount('timeout') + drains + this.listenerCount('close');
+  }
+
+  get writableNeedDrain(): boolean {
+    return this.writableLength >= connectionBytes;
+  }
+
+  cork(): void {}
+
+  uncork(): void {}
+
+  write(text: string): void {
+    this.writableLength += text.length;
+  }
+
+  end(text: string): void {
+    this.write(text);
+  }
+
+  read(): void {
+    this.writableLength = 0;
+    this.emit('drain');
   }
 }
 
+const mebibyte = 1024 * 1024;
+const connectionBytes = mebibyte / 16;
+
+const writerTo = (response: Response, budget = new BodyBudget(8 * mebibyte)) =>
+  new StreamWriter(response as unknown as ServerResponse, budget.room('a', 'a'), 1_000);
+
 const drainedOf = (response: Response) =>
-  new StreamWriter(response as unknown as ServerResponse, 1_000).drained().then(
-    () => 'drained',
-    (error: unknown) => error,
-  );
+  writerTo(response)
+    .drained()
+    .then(
+      () => 'drained',
+      (error: unknown) => error,
+    );
 
 afterEach(() => {
   vi.useRealTimers();
@@ -72,4 +106,27 @@ it('a client that has read its answer is not cut afterwards', async () => {
   response.emit('finish');
   vi.advanceTimersByTime(12_000);
   expect([response.destroyed, await outcome, vi.getTimerCount()]).toEqual([false, true, 0]);
+});
+
+it('a client that reads nothing is waited for once its key has no room left, and what another has read is room again', () => {
+  const budget = new BodyBudget(2 * mebibyte);
+  const [first, second] = [new Response(), new Response()];
+  const [toFirst, toSecond] = [writerTo(first, budget), writerTo(second, budget)];
+  const piece = 'x'.repeat(mebibyte / 4);
+  for (const writer of [toFirst, toFirst, toSecond, toSecond]) expect(writer.write(piece)).toBe(true);
+  expect(toSecond.write(piece)).toBe(false);
+  first.read();
+  expect(writerTo(new Response(), budget).write(piece)).toBe(true);
+});
+
+it('a client that reads as it is written to is never waited for, even where there is no room', () => {
+  const budget = new BodyBudget(2 * mebibyte);
+  budget.room('a', 'a').grow(mebibyte);
+  expect(writerTo(new Response(), budget).write('word')).toBe(true);
+});
+
+it('what comes last takes room, too, and waits for none', () => {
+  const budget = new BodyBudget(2 * mebibyte);
+  writerTo(new Response(), budget).end('x'.repeat(mebibyte));
+  expect(budget.room('a', 'a').mayGrow(1)).toBe(false);
 });

@@ -1,10 +1,11 @@
 // Writes frames to one client without waiting for it, up to a bound.
 //
 // In: text. Out: bytes on the connection; frames that come in the same moment leave in one write. A client that reads
-// slower than the engine writes has `bufferBytesMax` of room; then the engine is made to wait, and a client that still
-// reads nothing is cut.
+// slower than the engine writes has `bufferBytesMax` of room, or what its key's share has left; then the engine is made to
+// wait, and a client that still reads nothing is cut.
 import type { ServerResponse } from 'node:http';
 import { gatewayErrors } from '../errors.js';
+import type { BodyRoom } from '../domain/body-budget.js';
 
 const bufferBytesMax = 1024 * 1024;
 /** A client that reads its answer drop by drop is cut all the same: the whole of it may take as many waits. */
@@ -12,11 +13,16 @@ const waitsMax = 12;
 
 export class StreamWriter {
   private corked = false;
+  /** What of the buffer has room. */
+  private roomBytes = 0;
 
   constructor(
     private readonly response: ServerResponse,
+    private readonly room: BodyRoom,
     private readonly waitMs: number,
-  ) {}
+  ) {
+    response.on('drain', () => this.hasRoom());
+  }
 
   /** False when the buffer is full: wait for `drained` before the next. */
   write(text: string): boolean {
@@ -30,7 +36,25 @@ export class StreamWriter {
       });
     }
     this.response.write(text);
+    // What a connection takes at once waits for no one, and only beyond it `drain` is said.
+    if (!this.hasRoom() && this.response.writableNeedDrain) return false;
     return this.response.writableLength < bufferBytesMax;
+  }
+
+  /** What comes last waits for nothing: it is there already. */
+  end(text: string): void {
+    this.response.end(text);
+    this.hasRoom();
+  }
+
+  /** Takes room for what the client has not read yet, or gives back what it has. */
+  private hasRoom(): boolean {
+    const bytes = this.response.writableLength;
+    const more = bytes - this.roomBytes;
+    if (more <= 0) this.room.shrink(-more);
+    else if (!this.room.mayGrow(more)) return false;
+    this.roomBytes = bytes;
+    return true;
   }
 
   /** Rejects with `reader_too_slow`, and cuts the connection, when the client reads nothing for so long. */

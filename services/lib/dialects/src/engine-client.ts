@@ -5,13 +5,21 @@
 import type { JsonText } from './json-text.js';
 import type { Capture, TokenUsage, ToolCallDelta } from './capture/capture.js';
 
+/** Room for what of a reply lies in memory. */
+export interface ReplyRoom {
+  /** Hears of so many bytes more before they are kept for long. What it throws ends the call, or holds the engine back. */
+  grow(bytes: number): void;
+  /** So many of them are kept no longer. */
+  shrink(bytes: number): void;
+}
+
 export interface CallOptions {
   /** Ends the call, and the engine's work on it, at once. */
   readonly signal?: AbortSignal | undefined;
   /** From the call to the end of the answer. */
   readonly deadlineMs: number;
-  /** Hears of the bytes of a reply in one piece before they are kept. What it throws ends the call. */
-  readonly takeBytes?: ((bytes: number) => void) | undefined;
+  /** Room for a reply in one piece until its owner lets go of it, and for what of a stream has come and is not read yet; unbounded when left out. */
+  readonly room?: ReplyRoom | undefined;
 }
 
 export interface StreamOptions extends CallOptions {

@@ -9,12 +9,20 @@ import { FrameStream } from './frame-stream.js';
 let turns: (() => void)[];
 let stream: FrameStream;
 let call: EngineCall;
+let roomBytesMax: number;
+let roomBytes: number;
 
 beforeEach(() => {
   turns = [];
-  stream = new FrameStream({ dialect: 'vllm', model: 'base', path: '/v1' }, () => {
-    return new Promise((resolve) => turns.push(resolve));
-  });
+  roomBytesMax = Infinity;
+  roomBytes = 0;
+  const grow = (bytes: number): void => {
+    if (roomBytes + bytes > roomBytesMax) throw engineErrors.overloaded({ retryAfterSeconds: 1 });
+    roomBytes += bytes;
+  };
+  const shrink = (bytes: number): void => void (roomBytes -= bytes);
+  const turn = () => new Promise<void>((resolve) => turns.push(resolve));
+  stream = new FrameStream({ dialect: 'vllm', model: 'base', path: '/v1' }, { turn, room: { grow, shrink } });
   call = new EngineCall({ deadlineMs: 60_000 }, stream);
   stream.call = call;
 });
@@ -136,4 +144,41 @@ it('an engine that is held back is not silent: that begins again where it may go
   vi.advanceTimersByTime(1_000);
   expect(calls.abort).toHaveBeenCalledOnce();
   vi.useRealTimers();
+});
+
+it('what has come takes room until it is read, and so does a line that has not ended', async () => {
+  const [first, begun] = [word('a'), Buffer.from('data: {"choi')];
+  stream.data(Buffer.concat([first, word('b'), begun]));
+  expect(roomBytes).toBe(first.length * 2 + begun.length);
+  const frame = stream.next();
+  turns[0]?.();
+  await frame;
+  expect(roomBytes).toBeGreaterThan(begun.length);
+  await stream.next();
+  expect(roomBytes).toBe(begun.length);
+});
+
+it('an engine is held back where there is no room for what it says, and its answer comes all the same', async () => {
+  roomBytesMax = 0;
+  const pause = vi.spyOn(call, 'pause');
+  const resume = vi.spyOn(call, 'resume');
+  stream.data(word('a'));
+  expect(pause).toHaveBeenCalledOnce();
+  const first = stream.next();
+  turns[0]?.();
+  expect([await given(first), resume.mock.calls.length]).toEqual(['a', 1]);
+});
+
+it('a line that does not end is read no further where there is no room for it', async () => {
+  roomBytesMax = 200 * 1024;
+  const begun = Buffer.from(`data: ${'x'.repeat(60 * 1024)}`);
+  const frame = stream.next();
+  for (let pieces = 0; pieces < 3; pieces += 1) {
+    stream.data(begun);
+    turns.at(-1)?.();
+    expect(await given(frame)).toBe('-');
+  }
+  stream.data(begun);
+  turns.at(-1)?.();
+  expect(await given(frame)).toBe('engine_overloaded');
 });

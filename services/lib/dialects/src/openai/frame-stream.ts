@@ -2,9 +2,10 @@
 //
 // In: the chunks of one call. Out: a frame for each data line, in order. It ends only after an answer that was complete by
 // `[DONE]`; every other end throws. Leaving the loop cancels the call. Chunks are read when a frame is asked for and it is
-// this stream's turn; beyond `unreadBytesMax` of them the socket is paused. Each line is parsed once.
+// this stream's turn; beyond `unreadBytesMax` of them, or where there is no room for more, the socket is paused. Each line
+// is parsed once.
 import { asBacktalkError, isJsonObject, type BacktalkError } from '@backtalk/kit';
-import type { EngineFrame } from '../engine-client.js';
+import type { EngineFrame, StreamOptions } from '../engine-client.js';
 import { engineErrors } from '../errors.js';
 import type { CallSink, EngineCall, ResponseHeaders } from '../transport/engine-call.js';
 import type { Reply } from '../transport/engine-connections.js';
@@ -27,7 +28,10 @@ export class FrameStream implements CallSink, AsyncIterableIterator<EngineFrame,
   private unread: Buffer[] = [];
   private unreadBytes = 0;
   private readonly frames: EngineFrame[] = [];
+  private frameBytes = 0;
   private taken = 0;
+  /** What of all that is held has room. */
+  private roomBytes = 0;
   private readonly lines = new SseData();
   private waiter: Waiter | undefined;
   private turnIsAsked = false;
@@ -39,7 +43,7 @@ export class FrameStream implements CallSink, AsyncIterableIterator<EngineFrame,
 
   constructor(
     private readonly context: CallContext,
-    private readonly turn: () => Promise<void> = () => Promise.resolve(),
+    private readonly options: Pick<StreamOptions, 'turn' | 'room'> = {},
   ) {}
 
   [Symbol.asyncIterator](): this {
@@ -71,7 +75,7 @@ export class FrameStream implements CallSink, AsyncIterableIterator<EngineFrame,
     if (this.ended) return;
     this.unread.push(chunk);
     this.unreadBytes += chunk.length;
-    if (this.unreadBytes > unreadBytesMax) {
+    if (this.roomRefused() !== undefined || this.unreadBytes > unreadBytesMax) {
       this.paused = true;
       this.call?.pause();
     }
@@ -102,7 +106,8 @@ export class FrameStream implements CallSink, AsyncIterableIterator<EngineFrame,
     const isOver = this.ended || this.error !== undefined;
     if (this.turnIsAsked || this.waiter === undefined || (this.unread.length === 0 && !isOver)) return;
     this.turnIsAsked = true;
-    void this.turn().then(() => {
+    const { turn = () => Promise.resolve() } = this.options;
+    void turn().then(() => {
       this.turnIsAsked = false;
       this.read();
       this.answer();
@@ -118,7 +123,9 @@ export class FrameStream implements CallSink, AsyncIterableIterator<EngineFrame,
       this.taken += 1;
       if (this.taken === this.frames.length) {
         this.frames.length = 0;
+        this.frameBytes = 0;
         this.taken = 0;
+        this.roomRefused();
       }
       waiter.resolve({ done: false, value: frame });
     } else if (error !== undefined) waiter.reject(error);
@@ -134,6 +141,9 @@ export class FrameStream implements CallSink, AsyncIterableIterator<EngineFrame,
       for (const chunk of unread)
         if (!this.lines.feed(chunk, (data) => this.line(data)))
           throw engineErrors.replyInvalid({ what: 'line too long' });
+      const refused = this.roomRefused();
+      // To hold the engine back makes other room free again, and not that of a line which it has not ended.
+      if (refused !== undefined && this.lines.unfinishedBytes > unreadBytesMax) throw refused;
     } catch (thrown) {
       this.error ??= asBacktalkError(thrown);
       this.call?.fail(this.error);
@@ -157,5 +167,20 @@ export class FrameStream implements CallSink, AsyncIterableIterator<EngineFrame,
     const frame = frameOf(raw);
     if (frame.finishReason !== undefined) this.finished = true;
     this.frames.push(frame);
+    this.frameBytes += data.length;
+  }
+
+  /** Takes room for what is held now, or gives back what is held no longer; why there is none. */
+  private roomRefused(): BacktalkError | undefined {
+    const bytes = this.unreadBytes + this.lines.unfinishedBytes + this.frameBytes;
+    const more = bytes - this.roomBytes;
+    try {
+      if (more > 0) this.options.room?.grow(more);
+      else this.options.room?.shrink(-more);
+    } catch (thrown) {
+      return asBacktalkError(thrown);
+    }
+    this.roomBytes = bytes;
+    return undefined;
   }
 }

@@ -56,7 +56,7 @@ export class OpenAiClient implements EngineClient {
 
   chatStream(request: EngineChatRequest, options: StreamOptions): AsyncIterable<EngineFrame> {
     const path = '/v1/chat/completions';
-    const stream = new FrameStream(this.context(path, request.model), options.turn);
+    const stream = new FrameStream(this.context(path, request.model), options);
     stream.call = this.connections.dispatch('POST', path, this.chatBody(request, true), options, stream);
     return stream;
   }

@@ -5,6 +5,7 @@ import { CaptureAccumulator } from '../capture/accumulator.js';
 import { judgeCapture } from '../capture/invariants.js';
 import { createEngineClient } from '../create-engine-client.js';
 import type { EngineClient, EngineFrame, RawObject } from '../engine-client.js';
+import { engineErrors } from '../errors.js';
 
 /** What the engine is to answer, by path; and what it was asked. */
 let answers: Record<string, { status?: number; body: unknown }>;
@@ -129,6 +130,22 @@ describe('capture', () => {
     for await (const frame of client.chatStream({ model: 'base', messages, logprobs: true }, deadline))
       frames.push(frame);
     expect(JSON.stringify(frames[1]?.raw)).toContain('"logprob":-0.5');
+  });
+
+  it('a stream takes room for the whole answer that it is, and ends where there is none', async () => {
+    let [taken, bytesMax] = [0, Infinity];
+    const grow = (bytes: number): void => {
+      if (taken + bytes > bytesMax) throw engineErrors.overloaded({ retryAfterSeconds: 1 });
+      taken += bytes;
+    };
+    const options = { ...deadline, room: { grow, shrink: () => undefined } };
+    const ask = async () => {
+      for await (const _frame of client.chatStream({ model: 'base', messages }, options)) continue;
+    };
+    await ask();
+    expect(taken).toBeGreaterThanOrEqual(JSON.stringify(chatAnswer).length);
+    bytesMax = taken;
+    expect(await codeOf(ask())).toBe('engine_overloaded');
   });
 
   it('streams the same as a few frames', async () => {

@@ -44,8 +44,8 @@ export class SglangClient extends OpenAiClient {
 
   override async *chatStream(request: EngineChatRequest, options: StreamOptions): AsyncGenerator<EngineFrame> {
     // The first byte is the whole answer: only the deadline bounds it.
-    const { signal, deadlineMs } = options;
-    const { raw, capture } = await this.chat(request, { signal, deadlineMs });
+    const { signal, deadlineMs, room } = options;
+    const { raw, capture } = await this.chat(request, { signal, deadlineMs, room });
     yield* answerAsFrames(raw, capture);
   }
 

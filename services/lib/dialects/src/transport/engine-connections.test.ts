@@ -26,11 +26,12 @@ beforeEach(() => {
 });
 
 function ask(bytesMax: number) {
-  const takeBytes = (bytes: number): void => {
+  const grow = (bytes: number): void => {
     taken.push(bytes);
     if (bytes > bytesMax) throw engineErrors.overloaded({ retryAfterSeconds: 1 });
   };
-  return connections.request('GET', '/', undefined, { deadlineMs: 10_000, takeBytes });
+  const room = { grow, shrink: () => undefined };
+  return connections.request('GET', '/', undefined, { deadlineMs: 10_000, room });
 }
 
 describe('EngineConnections', () => {

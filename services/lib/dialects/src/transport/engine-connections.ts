@@ -7,7 +7,7 @@ import { asBacktalkError } from '@backtalk/kit';
 import { type Dispatcher, Pool } from 'undici';
 import { engineErrors } from '../errors.js';
 import { jsonPieces, slicesOf } from '../json-text.js';
-import type { RawObject } from '../engine-client.js';
+import type { RawObject, ReplyRoom } from '../engine-client.js';
 import { type CallLimits, type CallSink, EngineCall, type ResponseHeaders } from './engine-call.js';
 
 export interface EngineAddress {
@@ -23,8 +23,7 @@ export interface Reply {
 }
 
 interface ReplyLimits extends CallLimits {
-  /** Hears of a whole reply's bytes before they are kept. What it throws ends the call. */
-  readonly takeBytes?: ((bytes: number) => void) | undefined;
+  readonly room?: ReplyRoom | undefined;
 }
 
 const keepAliveMs = 4_000;
@@ -58,7 +57,7 @@ export class EngineConnections {
   /** The whole reply, whatever its status. */
   request(method: 'GET' | 'POST', path: string, body: RawObject | undefined, limits: ReplyLimits): Promise<Reply> {
     return new Promise((resolve, reject) => {
-      const sink = new WholeReply(resolve, reject, limits.takeBytes);
+      const sink = new WholeReply(resolve, reject, limits.room);
       sink.call = this.dispatch(method, path, body, limits, sink);
     });
   }
@@ -112,7 +111,7 @@ class WholeReply implements CallSink {
   constructor(
     private readonly resolve: (reply: Reply) => void,
     readonly fail: (error: Error) => void,
-    private readonly takeBytes: ReplyLimits['takeBytes'],
+    private readonly room: ReplyRoom | undefined,
   ) {}
 
   start(status: number, headers: ResponseHeaders): void {
@@ -139,7 +138,7 @@ class WholeReply implements CallSink {
 
   private take(bytes: number): void {
     try {
-      this.takeBytes?.(bytes);
+      this.room?.grow(bytes);
     } catch (thrown) {
       this.call?.fail(asBacktalkError(thrown));
     }

@@ -15,6 +15,11 @@ export class SseData {
   private carried: Buffer[] = [];
   private carriedBytes = 0;
 
+  /** Of a line that has begun. */
+  get unfinishedBytes(): number {
+    return this.carriedBytes;
+  }
+
   /** False when a line grew beyond the bound: the stream is not to be read on. */
   feed(chunk: Buffer, onData: (data: string) => void): boolean {
     let start = 0;

@@ -1,0 +1,113 @@
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { until } from '@backtalk/kit/testing';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { BodyBudget } from '../domain/body-budget.js';
+import {
+  ready,
+  startGateway,
+  startLeasedEngine,
+  startSurroundings,
+  type LeasedEngine,
+  type StartedGateway,
+  type Surroundings,
+} from '../testing/started-gateway.js';
+
+let around: Surroundings;
+let leased: LeasedEngine;
+let started: StartedGateway;
+let engine: Server;
+/** What the engine does once it has said a word. */
+let goOn: (response: ServerResponse) => void;
+/** Bytes for which each room was asked that is not left yet. */
+let grown: number[];
+let open: number;
+
+const event = (json: string) => `data: ${json}\n\n`;
+const chunk = (content: string, finish: string | null) =>
+  event(JSON.stringify({ model: 'fake', choices: [{ index: 0, delta: { content }, finish_reason: finish }] }));
+
+beforeAll(async () => {
+  around = await startSurroundings();
+  engine = createServer((request, response) => {
+    request.resume();
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).write(chunk('word', null));
+    goOn(response);
+  });
+  await new Promise<void>((resolve) => engine.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${String((engine.address() as AddressInfo).port)}`;
+  leased = await startLeasedEngine(around, 'engine-1', { url, dialect: 'openai' });
+  const roomOf = Reflect.get(BodyBudget.prototype, 'room');
+  vi.spyOn(BodyBudget.prototype, 'room').mockImplementation(function (this: BodyBudget, keyId, tenant) {
+    const room = roomOf.call(this, keyId, tenant);
+    let isOpen = true;
+    open += 1;
+    const leave = (): void => {
+      room.leave();
+      if (isOpen) open -= 1;
+      isOpen = false;
+    };
+    return {
+      grow: (bytes) => {
+        room.grow(bytes);
+        grown.push(bytes);
+      },
+      mayGrow: (bytes) => {
+        grown.push(bytes);
+        return room.mayGrow(bytes);
+      },
+      shrink: (bytes) => room.shrink(bytes),
+      leave,
+    };
+  });
+  started = await startGateway(around);
+  await ready(started);
+});
+
+afterAll(async () => {
+  vi.restoreAllMocks();
+  await started?.gateway.stop();
+  engine?.closeAllConnections();
+  engine?.close();
+  await leased?.stop();
+  await around?.stop();
+});
+
+beforeEach(() => {
+  [grown, open] = [[], 0];
+});
+
+async function ask(signal?: AbortSignal): Promise<Response> {
+  const body = JSON.stringify({ model: 'backtalk', messages: [{ role: 'user', content: 'Hi' }], stream: true });
+  const headers = { 'content-type': 'application/json' };
+  return fetch(`${started.url}/chat/completions`, { method: 'POST', headers, body, ...(signal && { signal }) });
+}
+
+/** A room of the request's body, and one of its answer. */
+const rooms = 2;
+
+describe('room of a streamed answer', () => {
+  it.each([
+    ['its end', (response: ServerResponse) => response.end(chunk('', 'stop') + event('[DONE]')), '[DONE]'],
+    ['the engine’s death', (response: ServerResponse) => response.destroy(), 'error'],
+  ])('room of a stream is taken, and given back at %s', async (_end, end, last) => {
+    let ends: () => unknown = () => undefined;
+    goOn = (response) => (ends = () => end(response));
+    const response = await ask();
+    expect(open).toBe(rooms);
+    ends();
+    expect(await response.text()).toContain(last);
+    await until(() => open === 0, { what: 'all room to be given back' });
+    // Of the body, of what came of the engine, and of what went to the client.
+    expect(grown.length).toBeGreaterThanOrEqual(3);
+  });
+
+  it('room of a stream is given back when its client goes away', async () => {
+    goOn = () => undefined;
+    const leaving = new AbortController();
+    await ask(leaving.signal);
+    expect(open).toBe(rooms);
+    leaving.abort();
+    await until(() => open === 0, { what: 'all room to be given back' });
+  });
+});
