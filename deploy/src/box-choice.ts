@@ -9,13 +9,13 @@ import { checkTemplate, plannedModel, readBaseModel, recipeFor, type BaseModel }
 import { cardsHere, type Card } from './box-cards.js';
 import { boxPlan, type BoxPlan, type PlannedModel } from './box-plan.js';
 import type { ChosenModels, Choosing } from './chosen-models.js';
-import { lastModel, lastPolicies } from './connection.js';
+import { lastJudge, lastModel, lastPolicies } from './connection.js';
 import { adapterRank } from './engine-process.js';
 import { deployErrors } from './errors.js';
 import { fetchHubModel, modelPlace, type ModelPlace } from './hub-model.js';
 import { laptopModel, type LaunchOptions } from './launch.js';
 import { usualHost, type BoxOptions, type Options } from './options.js';
-import { noJudge } from './judge-model.js';
+import { namedJudge, noJudge } from './judge-model.js';
 import { chosenQuantization } from './quantization.js';
 import { chosenTeacher, noTeacher } from './teacher-model.js';
 import { askTorch, deviceIn, trainingDevice, type TrainingDevice } from './training-device.js';
@@ -30,7 +30,7 @@ export async function chosenOnCards(choosing: Choosing, { said, ...asked }: BoxO
   refuseTwoAnswers(options, said);
   const quantization = chosenQuantization(options.quantization, data, inheritedEnvironment());
   const teacher = chosenTeacher(choosing);
-  if (asked.compose) refuseForCompose(options, { quantization, ...teacher });
+  if (asked.compose) refuseForCompose(choosing, { quantization, ...teacher }, ownJudge(said) !== undefined);
   if (asked.cards !== undefined && !asked.dryRun)
     throw deployErrors.boxRefused({ why: '--gpus plans for cards that are not here: add --dry-run' });
   const environment = inheritedEnvironment();
@@ -78,12 +78,16 @@ export async function chosenOnCards(choosing: Choosing, { said, ...asked }: BoxO
 }
 
 /** What compose.gpu.yaml has no variable for, with the value that stands for none. */
-function refuseForCompose({ judge, host }: Options, { quantization, teacher }: Partial<ChosenOnCards>): void {
+function refuseForCompose(
+  { options: { judge, host }, data }: Choosing,
+  { quantization, teacher }: Partial<ChosenOnCards>,
+  hasOwnJudge: boolean,
+): void {
   if (quantization !== 'none')
     throw deployErrors.quantizationRefused({ why: 'compose.gpu.yaml starts vLLM without it (leave out --compose)' });
   const flags = [
     ['--teacher', teacher ?? noTeacher, noTeacher],
-    ['--judge-url', judge.url ?? noJudge, noJudge],
+    ['--judge-url', (hasOwnJudge ? undefined : namedJudge(judge, lastJudge(data))?.url) ?? noJudge, noJudge],
     ['--host', host, usualHost],
   ] as const;
   const said = flags.find(([, value, none]) => value !== none);
@@ -99,10 +103,15 @@ function refuseTwoAnswers({ engine, judge }: Options, said: BoxOptions['said']):
     throw deployErrors.boxRefused({
       why: `it starts vLLM on this machine's cards, and --engine ${engine.engine} is another: leave one out`,
     });
-  const own = said.PRM_MODEL_PATH === undefined ? 'PRM_GPUS' : 'PRM_MODEL_PATH';
-  const hasOwn = said.PRM_MODEL_PATH !== undefined || (said.PRM_GPUS ?? 0) > 0;
-  if (hasOwn && judge.url !== undefined && judge.url !== noJudge)
+  const own = ownJudge(said);
+  if (own !== undefined && judge.url !== undefined && judge.url !== noJudge)
     throw deployErrors.boxRefused({ why: `--judge-url and ${own} name two judges: leave one out` });
+}
+
+/** The variable that asks for an engine which judges alone. */
+function ownJudge({ PRM_MODEL_PATH: path, PRM_GPUS: cards = 0 }: BoxOptions['said']): string | undefined {
+  if (path !== undefined) return 'PRM_MODEL_PATH';
+  return cards > 0 ? 'PRM_GPUS' : undefined;
 }
 
 /** As the shell finds it. */

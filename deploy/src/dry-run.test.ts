@@ -1,16 +1,19 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { repositoryRoot, TemporaryDirectory } from '@backtalk/kit/testing';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { dryRun } from './dry-run.js';
-import { openTo } from './endpoint-key.js';
-import { dataFolderAt } from './data-folder.js';
+import { openTo, refuseShortKey } from './endpoint-key.js';
+import { writeConnection } from './connection.js';
+import { dataFolderAt, openDataFolder } from './data-folder.js';
 import { readOptions } from './options.js';
+import { portsFrom } from './ports.js';
+import { hiddenSecrets } from './secrets.js';
 import { swapEnvironment, swapFlags } from './vllm-program.js';
 
 const directory = new TemporaryDirectory('dry-run');
@@ -223,6 +226,41 @@ describe('a dry run', () => {
     expect(by.get('trainer')?.environment['BACKTALK_RECIPE_SET']).toContain('teacher=other');
   });
 
+  describe('a dry run in a folder whose last start named a judge', () => {
+    const judge = { url: 'http://judges/v1', model: 'kept', keyFile: '/keys/judge' };
+    beforeEach(() => {
+      const data = openDataFolder(directory.join('data'));
+      const start = { data, ports: portsFrom(30_000), secrets: hiddenSecrets, host: '127.0.0.1' };
+      writeConnection({ ...start, policies: ['backtalk'], judge });
+    });
+    afterEach(() => rmSync(directory.join('data'), { recursive: true }));
+
+    const judgeIn = async (flags: readonly string[], variables: Readonly<Record<string, string>> = {}) => {
+      const { by } = await processesOf(['--gpus', '2x80GB', '--model', folders.base, ...flags], variables);
+      const { BACKTALK_JUDGE_URL: url, BACKTALK_JUDGE_MODEL: model } = by.get('judge')?.environment ?? {};
+      return { url, model };
+    };
+
+    it.each<[string, readonly string[], object]>([
+      ['the kept judge', [], { url: judge.url, model: 'kept' }],
+      ['another name of it', ['--judge-model', 'other'], { url: judge.url, model: 'other' }],
+      ['another judge', ['--judge-url', 'http://others'], { url: 'http://others', model: '' }],
+      ['no judge', ['--judge-url', 'none'], { url: undefined, model: undefined }],
+    ])('a dry run shows %s, as the start with the same flags would have it: %j', async (_, flags, shown) => {
+      expect(await judgeIn(flags)).toEqual(shown);
+    });
+
+    it('an engine that judges alone stands in the place of a kept judge', async () => {
+      expect(await judgeIn([], { PRM_MODEL_PATH: folders.reader })).toMatchObject({ model: 'reader' });
+    });
+
+    it('a kept judge is refused for Compose, which would start without it', async () => {
+      const flags = ['--gpus', '80GB', '--model', folders.base, '--compose'];
+      await expect(said(flags, {})).rejects.toThrow('compose.gpu.yaml takes no --judge-url: say --judge-url none, or');
+      expect(await said([...flags, '--judge-url', 'none'], {})).toContain('BACKTALK_');
+    });
+  });
+
   it.each<[readonly string[], Readonly<Record<string, string>>, string]>([
     [[], { HF_CKPT: 'Qwen/Qwen3-4B' }, 'Qwen/Qwen3-4B is not fetched yet, and a dry run fetches nothing'],
     [['--engine', 'http://e'], {}, "it starts vLLM on this machine's cards, and --engine http://e is another"],
@@ -263,17 +301,15 @@ describe('the key that SGLANG_API_KEY names', () => {
   it('the key opens the endpoint beside the keys that there are, and stands in no file', () => {
     const data = dataFolderAt(directory.join('keys'));
     mkdirSync(data.path);
-    openTo(data, key, '127.0.0.1');
-    openTo(data, 'short', '127.0.0.1');
-    openTo(data, key, '127.0.0.1');
+    for (const given of [key, 'short', key]) openTo(data, given);
     const file = readFileSync(data.keys, 'utf8');
     expect(z.object({ keys: z.array(z.unknown()) }).parse(JSON.parse(file)).keys).toHaveLength(2);
     expect(file).not.toContain(key);
   });
 
   it('the key has to be long where the endpoint is open to other machines', () => {
-    const data = dataFolderAt(directory.join('open'));
-    expect(() => openTo(data, 'short', '0.0.0.0')).toThrow(
+    refuseShortKey('short', '127.0.0.1');
+    expect(() => refuseShortKey('short', '0.0.0.0')).toThrow(
       '--profile gpu: SGLANG_API_KEY has 5 characters, and --host 0.0.0.0 opens the endpoint to other machines: 16 are the least.',
     );
   });

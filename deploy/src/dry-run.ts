@@ -4,8 +4,9 @@ import { gigabytes, inheritedEnvironment } from '@backtalk/kit';
 import { chosenOnCards, type ChosenOnCards } from './box-choice.js';
 import { composeVariables } from './compose-variables.js';
 import type { ProcessSpec } from './child.js';
-import { dataFolderAt } from './data-folder.js';
-import { noJudge, type JudgeModel } from './judge-model.js';
+import { lastJudge } from './connection.js';
+import { dataFolderAt, type DataFolder } from './data-folder.js';
+import { namedJudge, type JudgeModel } from './judge-model.js';
 import { machineOf } from './launch.js';
 import type { BoxOptions, Options } from './options.js';
 import { judgeEnginePort, portsFrom, replicaPorts, type Ports } from './ports.js';
@@ -41,7 +42,7 @@ export async function dryRun(
     return;
   }
   const ports = portsFrom(options.port);
-  const judge = judgeElsewhere(options);
+  const judge = chosen.box.judge === undefined ? judgeElsewhere(options, data) : undefined;
   const { host } = options;
   const machine = machineOf(
     { root, data, ports, host, ...chosen, ...(judge === undefined ? {} : { judge }) },
@@ -62,9 +63,10 @@ export async function dryRun(
   terminal.line('Nothing was started. No card has confirmed these figures: memory is reckoned as `backtalk fit` does.');
 }
 
-/** Named by flags; whether it is there is not asked. */
-function judgeElsewhere({ judge: { url, model = '' } }: Options): JudgeModel | undefined {
-  return url === undefined || url === noJudge ? undefined : { url, model, key: '***', away: '' };
+/** As flags or the last start named it; whether it is there is not asked. */
+function judgeElsewhere({ judge }: Options, data: DataFolder): JudgeModel | undefined {
+  const named = namedJudge(judge, lastJudge(data));
+  return named === undefined ? undefined : { ...named, key: named.keyFile === undefined ? '' : '***', away: '' };
 }
 
 function planned(spec: ProcessSpec, { box }: ChosenOnCards, ports: Ports): PlannedProcess {

@@ -12,11 +12,15 @@ export const loopbackHosts: ReadonlySet<string> = new Set(['127.0.0.1', 'localho
 const charactersMin = 16;
 const keysFile = z.object({ keys: z.array(z.looseObject({ sha256: z.string() })) });
 
-export function openTo(data: Pick<DataFolder, 'keys'>, key: string, host: string): void {
+/** Asked before anything is written or started. */
+export function refuseShortKey(key: string, host: string): void {
   if (key.length < charactersMin && !loopbackHosts.has(host))
     throw deployErrors.boxRefused({
       why: `SGLANG_API_KEY has ${key.length} characters, and --host ${host} opens the endpoint to other machines: ${charactersMin} are the least`,
     });
+}
+
+export function openTo(data: Pick<DataFolder, 'keys'>, key: string): void {
   const { keys } = existsSync(data.keys) ? keysFile.parse(JSON.parse(readFileSync(data.keys, 'utf8'))) : { keys: [] };
   const sha256 = sha256Hex(key);
   if (keys.some((known) => known.sha256 === sha256)) return;

@@ -33,17 +33,23 @@ export const judgeApi: ModelFlags = {
   instead: 'none',
 };
 
-/** The judge of this start; undefined: words and tools' fields decide, or what the environment names. */
-export async function judgeModel(flags: JudgeFlags, kept: KeptJudge | undefined): Promise<JudgeModel | undefined> {
+/** The judge that flags name, or what is kept of the last start, as far as flags leave it; its address is not asked. */
+export function namedJudge(flags: JudgeFlags, kept: KeptJudge | undefined): KeptJudge | undefined {
   if (flags.url === noJudge) return undefined;
   // Another address gets nothing of what belonged to the one before, least of all its key.
   const { url, model = '', keyFile } = flags.url === undefined ? { ...kept, ...given(flags) } : { ...flags };
-  if (url === undefined) {
-    if (flags.model === undefined && flags.keyFile === undefined) return undefined;
-    const option = flags.model === undefined ? 'judge-key-file' : 'judge-model';
-    const value = flags.model ?? flags.keyFile ?? '';
-    throw deployErrors.badOption({ option, value, wanted: 'usable without --judge-url, which no start has named' });
-  }
+  if (url !== undefined) return { url, model, ...(keyFile === undefined ? {} : { keyFile }) };
+  if (flags.model === undefined && flags.keyFile === undefined) return undefined;
+  const option = flags.model === undefined ? 'judge-key-file' : 'judge-model';
+  const value = flags.model ?? flags.keyFile ?? '';
+  throw deployErrors.badOption({ option, value, wanted: 'usable without --judge-url, which no start has named' });
+}
+
+/** The judge of this start; undefined: words and tools' fields decide, or what the environment names. */
+export async function judgeModel(flags: JudgeFlags, kept: KeptJudge | undefined): Promise<JudgeModel | undefined> {
+  const named = namedJudge(flags, kept);
+  if (named === undefined) return undefined;
+  const { url, model, keyFile } = named;
   const key = keyFile === undefined ? '' : keyIn(keyFile, judgeApi);
   const isSaid = flags.url !== undefined || flags.model !== undefined || flags.keyFile !== undefined;
   const own = { url, key, ...(keyFile === undefined ? {} : { keyFile }) };

@@ -1,8 +1,10 @@
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
+import { sha256Hex } from '@backtalk/kit';
 import { freePort, repositoryRoot, TemporaryDirectory, until } from '@backtalk/kit/testing';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import type { ProcessSpec } from './child.js';
 import { openDataFolder } from './data-folder.js';
 import { launch, type LaunchOptions } from './launch.js';
@@ -49,15 +51,27 @@ async function launched(folder: string, more: Partial<LaunchOptions>) {
 }
 
 /** Of an installation in which nothing was said. */
-function emptyCopy(): string {
-  const folder = directory.join('copy');
-  mkdirSync(join(folder, 'blobs'), { recursive: true });
-  const manifest = { format: 1, takenAt: '2026-11-29', streams: [], blobs: 0, files: [] };
+function emptyCopy(name = 'copy', keys?: object): string {
+  const folder = directory.join(name);
+  for (const within of ['blobs', 'files']) mkdirSync(join(folder, within), { recursive: true });
+  const files = keys === undefined ? [] : ['keys.json'];
+  for (const file of files) writeFileSync(join(folder, 'files', file), JSON.stringify(keys));
+  const manifest = { format: 1, takenAt: '2026-11-29', streams: [], blobs: 0, files };
   writeFileSync(join(folder, 'manifest.json'), JSON.stringify(manifest));
   return folder;
 }
 
 describe('a start', () => {
+  it('the key of the launch variable opens the endpoint beside the keys of the copy that the start goes on from', async () => {
+    const restore = emptyCopy('with-keys', { keys: [{ sha256: 'of the copy', tenant: 'acme', user: 'ann' }] });
+    const clientKey = 'sk-of-the-clients-0123456789';
+    const { data } = await launched('keyed', { restore, clientKey });
+    const { keys } = z
+      .object({ keys: z.array(z.object({ sha256: z.string() })) })
+      .parse(JSON.parse(readFileSync(data.keys, 'utf8')));
+    expect(keys.map(({ sha256 }) => sha256)).toEqual(['of the copy', sha256Hex(clientKey)]);
+  });
+
   it('a start that is asked to stop waits for no broker, and writes nothing for commands to find', async () => {
     const stopping = new AbortController();
     const { data, supervisor, up } = await launched('stopped', {});

@@ -21,6 +21,7 @@ import type { ProcessSpec } from './child.js';
 import { refuseOtherBase, writeConnection } from './connection.js';
 import { writePrivate, type DataFolder } from './data-folder.js';
 import { isElsewhere, type EngineChoice } from './engine-choice.js';
+import { openTo } from './endpoint-key.js';
 import { deployErrors } from './errors.js';
 import type { JudgeModel } from './judge-model.js';
 import type { BoxPlan } from './box-plan.js';
@@ -68,6 +69,8 @@ export interface LaunchOptions {
   readonly judge?: JudgeModel;
   /** Folder of a backup that a new data folder starts from. */
   readonly restore?: string;
+  /** Opens the endpoint beside the keys that there are. */
+  readonly clientKey?: string;
   /** Copies of every stream, where the broker is a cluster. */
   readonly streamReplicas?: number;
   /** Changes a process before it starts. */
@@ -92,6 +95,8 @@ export function launch(options: LaunchOptions): Launched {
   const { quantization = 'none' } = options;
   const adapt = options.adapt ?? ((spec: ProcessSpec) => spec);
   if (options.restore !== undefined) copyRestored(options.restore, data);
+  // After the copy's own keys: it joins them, as it does those of a folder that was used.
+  if (options.clientKey !== undefined) openTo(data, options.clientKey);
   const secrets = loadSecrets(data.path);
   const supervisor = new Supervisor(data.logs, terminal, new ProcessRecord(data.processes));
   return {

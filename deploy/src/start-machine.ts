@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { inheritedEnvironment, shellQuoted } from '@backtalk/kit';
 import { chosenModels, type ChosenModels } from './chosen-models.js';
-import { loopbackHosts, openTo } from './endpoint-key.js';
+import { loopbackHosts, refuseShortKey } from './endpoint-key.js';
 import { lockDataFolder, openDataFolder, type DataFolder } from './data-folder.js';
 import { isElsewhere, reasonOfEngine } from './engine-choice.js';
 import { deployErrors } from './errors.js';
@@ -69,9 +69,11 @@ export async function startMachine(root: string, options: Options, terminal: Ter
   });
   const data = openDataFolder(options.data);
   const { host } = options;
-  if (options.box?.said.SGLANG_API_KEY !== undefined) openTo(data, options.box.said.SGLANG_API_KEY, host);
+  const clientKey = options.box?.said.SGLANG_API_KEY;
+  if (clientKey !== undefined) refuseShortKey(clientKey, host);
   await refuseForeignHost(host);
-  if (!loopbackHosts.has(host) && !existsSync(data.keys)) throw deployErrors.needsKeys({ host, file: data.keys });
+  if (!loopbackHosts.has(host) && clientKey === undefined && !existsSync(data.keys))
+    throw deployErrors.needsKeys({ host, file: data.keys });
   const release = lockDataFolder(data);
   const survivors = await endSurvivors(data.processes);
   if (survivors.length > 0) terminal.step(`ended what a killed start left running: ${survivors.join(', ')}`);
@@ -87,6 +89,7 @@ export async function startMachine(root: string, options: Options, terminal: Ter
     ...models,
     dataCapBytes: options.dataCapBytes,
     ...(options.restore === undefined ? {} : { restore: options.restore }),
+    ...(clientKey === undefined ? {} : { clientKey }),
   });
   const sizeWatch = new SizeWatch({
     path: data.path,
