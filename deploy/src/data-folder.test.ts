@@ -1,38 +1,16 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import {
-  chmodSync,
-  lstatSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  unlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
 import { cappedBytes, folderBytes } from '@backtalk/kit';
 import { TemporaryDirectory } from '@backtalk/kit/testing';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { lastModel, lastPolicies, refuseOtherBase, writeConnection } from './connection.js';
-import { lockDataFolder, openDataFolder, type DataFolder } from './data-folder.js';
+import { openDataFolder, type DataFolder } from './data-folder.js';
 import { launch } from './launch.js';
 import { portsFrom } from './ports.js';
-import { identityOf } from './process-record.js';
 import { loadSecrets, type Secrets } from './secrets.js';
 import { createTerminal } from './terminal.js';
 
 const folder = new TemporaryDirectory('data');
-const lock = folder.join('lock');
-
-/** As a start that was killed leaves it; one of an earlier release left a file. */
-function leaveLock(identity: string, leave: (identity: string, file: string) => void = symlinkSync): void {
-  if (lstatSync(lock, { throwIfNoEntry: false }) !== undefined) unlinkSync(lock);
-  leave(identity, lock);
-}
-
 const startOf = (data: DataFolder) => ({
   data,
   ports: portsFrom(30_000),
@@ -55,47 +33,6 @@ function without(whole: object, [name = '', ...rest]: readonly string[]): object
 }
 
 describe('the data folder', () => {
-  afterEach(() => {
-    lockDataFolder(openDataFolder(folder.path))();
-  });
-
-  it('a data folder belongs to one start at a time; the lock of a start that was killed does not block the next', () => {
-    const data = openDataFolder(folder.path);
-    for (const leave of [symlinkSync, (identity: string, file: string) => writeFileSync(file, identity)]) {
-      leaveLock(identityOf(process.ppid) ?? '', leave);
-      expect(() => lockDataFolder(data)).toThrow(`Backtalk runs on ${folder.path} already`);
-      // Its number may belong to another process by now.
-      for (const gone of ['999999999:1', `${String(process.ppid)}:1`, '?']) {
-        leaveLock(gone, leave);
-        expect(() => lockDataFolder(data)).not.toThrow();
-        expect(readlinkSync(lock)).toBe(identityOf(process.pid));
-      }
-    }
-  });
-
-  it('one of many starts at one time gets the folder, also where a killed start left its lock', async () => {
-    const data = openDataFolder(folder.path);
-    leaveLock('999999999:1');
-    const module = new URL('../dist/data-folder.js', import.meta.url).href;
-    const program = `
-      const { lockDataFolder, openDataFolder } = await import(${JSON.stringify(module)});
-      const data = openDataFolder(${JSON.stringify(data.path)});
-      console.log('here');
-      process.stdin.once('data', () => {
-        try { lockDataFolder(data); console.log('taken'); } catch (error) { console.log(error.code); }
-      });`;
-    const starts = Array.from({ length: 6 }, () => spawn(process.execPath, ['--input-type=module', '-e', program]));
-    const said = starts.map(({ stdout }) => stdout.setEncoding('utf8')[Symbol.asyncIterator]());
-    for (const lines of said) expect((await lines.next()).value).toBe('here\n');
-    for (const { stdin } of starts) stdin.write('go');
-    const outcomes = await Promise.all(said.map(async (lines) => String((await lines.next()).value).trim()));
-    const ended = starts.map((start) => once(start, 'exit'));
-    for (const start of starts) start.kill('SIGKILL');
-    await Promise.all(ended);
-    expect(outcomes.sort()).toEqual([...Array<string>(5).fill('already_running'), 'taken']);
-    expect(readdirSync(folder.path).filter((name) => name.startsWith('lock'))).toEqual(['lock']);
-  });
-
   it('the data folder keeps its secrets from start to start', () => {
     expect(loadSecrets(folder.path)).toEqual(loadSecrets(folder.path));
   });
