@@ -153,7 +153,7 @@ describe('the key of a judge', () => {
       { ...inEnvironment, BACKTALK_JUDGE_BACKEND: 'free' },
       ['judge BACKTALK_ENGINE_KEY', 'trainer BACKTALK_JUDGE_KEY'],
     ],
-    ['the environment for a judge that casts scored votes', undefined, inEnvironment, ['judge BACKTALK_ENGINE_KEY']],
+    ['the environment for a judge that reads words', undefined, inEnvironment, ['judge BACKTALK_ENGINE_KEY']],
   ])(
     'a key from %s is given to those alone who ask it, and stands in no command line',
     (_, judge, environment, wanted) => {
@@ -182,10 +182,15 @@ describe('the key of a judge', () => {
   });
 });
 
+const votes = { BACKTALK_JUDGE_BACKEND: 'free' };
+const wordsJudge =
+  "words and tools' fields (the base model's votes are no better; --judge-url URL names a model that reads)";
+
 it.each([
-  [{ BACKTALK_JUDGE_URL: 'http://judges' }, 'votes of http://judges (BACKTALK_JUDGE_URL)'],
-  [{ BACKTALK_JUDGE_VOTE_SHARE: '0.5' }, 'votes of the serving engine (BACKTALK_JUDGE_VOTE_SHARE 0.5)'],
-  [{}, "words and tools' fields (the base model's votes are no better; --judge-url URL names a model that reads)"],
+  [{ ...votes, BACKTALK_JUDGE_URL: 'http://judges' }, 'votes of http://judges (BACKTALK_JUDGE_URL)'],
+  [{ ...votes, BACKTALK_JUDGE_VOTE_SHARE: '0.5' }, 'votes of the serving engine (BACKTALK_JUDGE_VOTE_SHARE 0.5)'],
+  [{ BACKTALK_JUDGE_URL: 'http://judges', BACKTALK_JUDGE_VOTE_SHARE: '0.5' }, wordsJudge],
+  [{}, wordsJudge],
 ])('the welcome says what judges where no flag names it: %j', (environment, words) => {
   expect(reasonOfJudge(undefined, environment)).toBe(words);
 });

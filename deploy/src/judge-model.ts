@@ -1,7 +1,7 @@
 // Which model reads next states in place of words and tools' fields. In: what --judge-url and the flags beside it say, or what
 // the last start was told. Out: the judge's address, model and key, checked; or one line that says why it cannot judge. The key
 // is read from its file at every start, and kept nowhere else.
-import { z } from 'zod';
+import type { KeptJudge } from '@backtalk/kit';
 import { deployErrors } from './errors.js';
 import { isHere, keyIn, modelNamed, modelsAt, type ModelFlags } from './remote-api.js';
 
@@ -12,10 +12,6 @@ export interface JudgeFlags {
   readonly model: string | undefined;
   readonly keyFile: string | undefined;
 }
-
-/** What the data folder keeps; never the key. */
-export const keptJudge = z.object({ url: z.string(), model: z.string(), keyFile: z.string().optional() }).readonly();
-export type KeptJudge = z.infer<typeof keptJudge>;
 
 export interface JudgeModel extends KeptJudge {
   /** Empty where none is asked for. */
@@ -78,9 +74,11 @@ export function reasonOfJudge(judge: JudgeModel | undefined, environment: Readon
     const now = away === '' ? '' : `; NOT THERE now: ${away}, votes wait`;
     return `${model} at ${url} votes in words (--judge-url; ${key}${far}${now})`;
   }
+  // Words ask no model, whatever is named.
+  const isAsked = environment['BACKTALK_JUDGE_BACKEND'] === 'free';
   const named = environment['BACKTALK_JUDGE_URL'] ?? '';
-  if (named !== '') return `votes of ${named} (BACKTALK_JUDGE_URL)`;
+  if (isAsked && named !== '') return `votes of ${named} (BACKTALK_JUDGE_URL)`;
   const share = Number(environment['BACKTALK_JUDGE_VOTE_SHARE'] ?? 0);
-  if (share > 0) return `votes of the serving engine (BACKTALK_JUDGE_VOTE_SHARE ${String(share)})`;
+  if (isAsked && share > 0) return `votes of the serving engine (BACKTALK_JUDGE_VOTE_SHARE ${String(share)})`;
   return "words and tools' fields (the base model's votes are no better; --judge-url URL names a model that reads)";
 }

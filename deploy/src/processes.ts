@@ -253,7 +253,7 @@ const judgeVariables = (
   BACKTALK_JUDGE_BACKEND: environment['BACKTALK_JUDGE_BACKEND'] ?? 'free',
 });
 
-/** No thresholds are fitted for a model of one's own: on cards it votes in words, in the engines that serve it. */
+/** A model of one's own votes in words, on cards in the engines that serve it. */
 function readsItself({ box, base }: Machine, environment: Machine['environment']): Readonly<Record<string, string>> {
   if (box === undefined || base === undefined) return {};
   return { BACKTALK_JUDGE_BACKEND: environment['BACKTALK_JUDGE_BACKEND'] ?? 'free' };

@@ -263,6 +263,15 @@ describe('kinds of operators', () => {
   });
 
   it.each([
+    ['words', false],
+    ['rules', false],
+    ['free', true],
+  ])('judges without an engine raise an alert where votes are asked for (%s: %s)', (backend, isThere) => {
+    const rules = JSON.stringify(render({ judge: { backend } }).filter(({ kind }) => kind === 'PrometheusRule'));
+    expect(rules.includes('BacktalkJudgeNoEngine')).toBe(isThere);
+  });
+
+  it.each([
     ['', 'RUNBOOK.md#'],
     ['https://example.com/backtalk/', 'https://example.com/backtalk/RUNBOOK.md#'],
   ])('alerts name the runbook at its address (%j)', (runbookUrl, start) => {

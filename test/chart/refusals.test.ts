@@ -5,7 +5,6 @@ import { repositoryRoot } from '@backtalk/kit/testing';
 import { recipePresets } from '@backtalk/trainer/recipe';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { z } from 'zod';
 import { refusal, render, renderBelow, type Values } from './helm.js';
 import { complaintsAbout } from './started-in.js';
 
@@ -245,14 +244,9 @@ const ofTheTemplates: readonly (readonly [string, Values, RegExp])[] = [
   ['a share as text that is more than all', { judge: { voteShare: '1.5' } }, /judge\.voteShare: must be from 0 to 1/],
   ['a claim without a folder', { model: { claim: 'weights' } }, /model\.path: say where/],
   [
-    'scored votes of a model without thresholds',
-    { model: { name: 'qwen3-8b', hub: 'a/b' }, pools: { serving: { engine: 'vllm' } } },
-    /judge\.backend: .*qwen3-8b, the model of pools\.serving/,
-  ],
-  [
-    'scored votes of a judge without thresholds',
+    'a model of judges alone that nothing asks',
     { pools: { judge: { shares: '', model: { name: 'other' } } } },
-    /judge\.backend: .*other, the model of pools\.judge/,
+    /judge\.backend: words asks no model, and pools\.judge has one of its own, other; set free/,
   ],
   [
     'a rank that engines do not take',
@@ -278,21 +272,6 @@ describe.each([
 it('a tag that moves is taken beside a digest, which says what is pulled', () => {
   const digest = `sha256:${'0'.repeat(64)}`;
   expect(refusal({ images: { services: { tag: 'latest', digest } } })).toBe('');
-});
-
-describe('scored votes', () => {
-  const { entries } = z
-    .object({ entries: z.array(z.object({ model: z.string() })) })
-    .parse(JSON.parse(readFileSync(join(repositoryRoot(), 'services/judge/labelled/thresholds.json'), 'utf8')));
-
-  it('scored votes may be cast by the models that the judge has thresholds for', () => {
-    expect(entries).not.toEqual([]);
-    for (const { model } of entries) expect(refusal({ model: { name: model } })).toBe('');
-  });
-
-  it('scored votes may be cast by a model whose thresholds are the reader’s own', () => {
-    expect(refusal({ model: { name: 'other' }, judge: { calibrated: ['other'] } })).toBe('');
-  });
 });
 
 describe('a chart that depends on this one', () => {

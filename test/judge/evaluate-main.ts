@@ -1,14 +1,13 @@
-// `node test/dist/judge/evaluate-main.js --engine URL --model NAME --split test|dev`, or `--file F.jsonl [--votes N] [--backend NAME]`:
-// what `backtalk judge eval` runs. It writes JSON lines: `{ done, all }` as it goes on, then one `{ row }` or `{ report }` for each way
+// `node test/dist/judge/evaluate-main.js --split test|dev`, or `--file F.jsonl [--backend words|free]`, and for free votes `--engine URL
+// --model NAME --votes N`: what `backtalk judge eval` runs. It writes JSON lines: `{ done, all }` as it goes on, then one `{ row }` or `{ report }` for each way
 // of judging, or `{ refused }`.
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { createEngineClient } from '@backtalk/dialects';
 import { isBacktalkError, readConfig, setting } from '@backtalk/kit';
-import { FreeVoter, readCalibrationTable, readReader, ScoredVoter, scoredPrompts } from '@backtalk/judge';
+import { FreeVoter, readReader } from '@backtalk/judge';
 import { evaluateJudge } from './evaluate.js';
 import { evaluateTurns } from './evaluate-turns.js';
-import { votesCast } from './fit.js';
 import { readItems } from './items.js';
 import { readLabelledTurns, type LabelledTurn } from './labelled-lines.js';
 
@@ -18,8 +17,8 @@ const { values: asked } = parseArgs({
     model: { type: 'string', default: 'smollm2-135m-wishes' },
     split: { type: 'string', default: 'test' },
     file: { type: 'string' },
-    votes: { type: 'string', default: String(votesCast) },
-    backend: { type: 'string', default: 'scored' },
+    votes: { type: 'string', default: '3' },
+    backend: { type: 'string', default: 'words' },
   },
 });
 const { engineKey } = readConfig({
@@ -30,26 +29,23 @@ const { engineKey } = readConfig({
   }),
 });
 const client = createEngineClient({ dialect: 'vllm', url: asked.engine, apiKey: engineKey });
-const engine = { client, model: asked.model };
-const isScored = asked.backend === 'scored';
-const voter = isScored ? new ScoredVoter(scoredPrompts(), readCalibrationTable()) : new FreeVoter();
 const onProgress = (done: number, all: number) => write({ done, all });
-if (asked.file === undefined) await evaluateSplit();
+if (asked.file === undefined) evaluateSplit();
 else await evaluateFile(asked.file);
 await client.close();
 
-async function evaluateSplit(): Promise<void> {
+function evaluateSplit(): void {
   const items = readItems().filter(({ split }) => split === asked.split);
-  const rows = await evaluateJudge({ voter, engine, reader: readReader(), items, votes: votesCast, onProgress });
-  for (const row of rows) write({ row });
+  for (const row of evaluateJudge({ reader: readReader(), items, onProgress })) write({ row });
 }
 
 async function evaluateFile(file: string): Promise<void> {
   const turns = read(file);
   if (turns === undefined) return;
-  const votes = Number(asked.votes);
-  const voting = votes === 0 ? undefined : { voter, engine, votes };
-  const reports = await evaluateTurns({ turns, voting, reader: isScored ? readReader() : undefined, onProgress });
+  const engine = { client, model: asked.model };
+  const free = { voting: { voter: new FreeVoter(), engine, votes: Number(asked.votes) }, reader: undefined };
+  const words = { voting: undefined, reader: readReader() };
+  const reports = await evaluateTurns({ turns, onProgress, ...(asked.backend === 'free' ? free : words) });
   for (const report of reports) write({ report });
 }
 

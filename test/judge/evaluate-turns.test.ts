@@ -42,11 +42,11 @@ describe('the judge on labelled turns', () => {
   ].join('\n');
   const verdictOf = (said: string): Verdict => (/^No|wrong/.test(said) ? -1 : 1);
   const voter: Voter = {
+    promptDigest: '',
     cast: (_engine, { next }): Promise<CastVote> => {
       const verdict = verdictOf(next.text);
-      return Promise.resolve({ valid: true, verdict, score: verdict, hint: '', seed: 1 });
+      return Promise.resolve({ valid: true, verdict, hint: '', seed: 1 });
     },
-    facts: () => ({ promptDigest: '', low: 0, high: 0 }),
   };
 
   it('gives confusion, hindsight and what injected text turned', async () => {

@@ -20,7 +20,7 @@ export interface TurnsOptions {
   readonly turns: readonly LabelledTurn[];
   /** Nothing: no votes. */
   readonly voting: { readonly voter: Voter; readonly engine: JudgeEngine; readonly votes: number } | undefined;
-  /** Nothing: words are not read. */
+  /** Nothing: words are not read, as wherever a model votes. */
   readonly reader: Reader | undefined;
   readonly onProgress?: (done: number, all: number) => void;
 }
@@ -73,7 +73,7 @@ const classes: readonly Verdict[] = [1, 0, -1];
 const coverages = [1, 0.75, 0.5, 0.25];
 const voteWaitMs = 600_000;
 const hearing = { choice: 'longest', standing: readStandingSentences() } as const;
-const mark = { model: 'evaluated', promptDigest: '', low: 0, high: 0 };
+const mark = { model: 'evaluated', promptDigest: '' };
 
 interface Judged {
   readonly turn: LabelledTurn;
@@ -122,16 +122,14 @@ function judgeOne(
   way: Way,
   material: Material | undefined,
   cast: readonly CastVote[],
-  { reader, voting }: TurnsOptions,
+  { reader }: TurnsOptions,
 ): Pick<Judged, 'verdict' | 'sureness' | 'hint' | 'stands'> {
   if (material === undefined) return { verdict: 0, sureness: 0, hint: '', stands: false };
-  const weights = voting?.voter.facts(voting.engine.model).weights;
   const votes = way === 'without votes' ? [] : cast;
   const evidence = way === 'votes alone' ? [] : gatherEvidence(material);
-  const reading = way === 'votes alone' ? undefined : reader?.read(material, weights);
+  const reading = way === 'votes alone' ? undefined : reader?.read(material);
   const { message, outcome } = judge(material, votes, { evidence, reading }, mark, hearing);
-  const odds = reading?.odds(votes);
-  const probable = odds === undefined ? outcome.confidence : Math.exp(odds[labelNames[outcome.verdict]]);
+  const probable = reading === undefined ? outcome.confidence : Math.exp(reading.odds[labelNames[outcome.verdict]]);
   return {
     verdict: outcome.verdict,
     sureness: evidence.length > 0 ? 1 : probable,

@@ -1,18 +1,10 @@
-import {
-  createStandingSentences,
-  readCalibrationTable,
-  readReader,
-  scoredPrompts,
-  weigh,
-  wordLikelihoods,
-} from '@backtalk/judge';
+import { createStandingSentences, readReader, weigh, wordLikelihoods } from '@backtalk/judge';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { repositoryRoot } from '@backtalk/kit/testing';
 import { describe, expect, it } from 'vitest';
 import { balancedAccuracy, bootstrapInterval, type Pair } from './balanced-accuracy.js';
 import { evaluateJudge } from './evaluate.js';
-import { fitCalibration } from './fit-thresholds.js';
 import { fitWeighing } from './fit-weighing.js';
 import { fitBare } from './fit-bare.js';
 import { fitStanding, readStandingMessages } from './fit-standing.js';
@@ -27,7 +19,7 @@ const count = (wanted: (item: LabelledItem) => boolean) => items.filter((item) =
 describe('the labelled set', () => {
   it('the labelled set has enough next states of every class, role and kind in every part', () => {
     expect(items.length).toBeGreaterThanOrEqual(260);
-    for (const split of ['fewshot', 'dev', 'calibration', 'test'] as const)
+    for (const split of ['dev', 'calibration', 'test'] as const)
       for (const role of ['user', 'tool'] as const)
         for (const label of [-1, 0, 1] as const)
           expect(count((item) => item.split === split && item.role === role && item.label === label)).toBeGreaterThan(
@@ -42,15 +34,6 @@ describe('the labelled set', () => {
       expect(new Set(family.map(({ split }) => split)).size).toBe(1);
     expect(count(({ split }) => split === 'test')).toBeGreaterThanOrEqual(210);
     expect(new Set(items.map(({ next, role }) => `${role} ${next}`)).size).toBe(items.length);
-  });
-
-  it('the labelled set has thresholds for the prompts as they are', () => {
-    const { digest, wordings } = scoredPrompts();
-    const entry = readCalibrationTable().entries.find(({ promptDigest }) => promptDigest === digest);
-    expect(entry?.weights).toBeDefined();
-    expect(Object.keys(entry?.wordings ?? {}).sort()).toEqual(
-      [...wordings.user, ...wordings.tool].map(({ id }) => id).sort(),
-    );
   });
 });
 
@@ -92,35 +75,16 @@ describe('fitting the words', () => {
   });
 });
 
-describe('fitting the weights of votes and words', () => {
-  it('gives the source that is right its weight', () => {
-    const leaning = (label: 1 | 0 | -1) => ({
-      satisfied: label === 1 ? 0 : -1,
-      unrelated: label === 0 ? 0 : -1,
-      correction: label === -1 ? 0 : -1,
-    });
-    const labelled = ([1, 0, -1] as const).flatMap((label) =>
-      ([1, 0, -1] as const).map((other) => ({ sources: { votes: leaning(label), words: leaning(other) }, label })),
-    );
-    const fitted = fitWeighing(labelled);
-    expect(fitted.votes).toBeGreaterThan(1);
-    expect(Math.abs(fitted.words)).toBeLessThan(0.2);
-  });
-});
-
 describe('the weights of words', () => {
   it('the weights of words leave at most a tenth of the satisfied taken for corrections', () => {
     const words = { satisfied: -1.2, unrelated: -1.5, correction: -0.7 };
     const clear = { satisfied: -0.2, unrelated: -3, correction: -2 };
-    const doubtful = Array.from({ length: 5 }, () => ({ sources: { votes: undefined, words }, label: 1 as const }));
+    const doubtful = Array.from({ length: 5 }, () => ({ words, label: 1 as const }));
     const rest = ([1, 0, -1] as const).flatMap((label) =>
-      Array.from({ length: 10 }, () => ({
-        sources: { votes: undefined, words: label === 1 ? clear : words },
-        label,
-      })),
+      Array.from({ length: 10 }, () => ({ words: label === 1 ? clear : words, label })),
     );
     const fitted = fitWeighing([...doubtful, ...rest]);
-    expect(weigh(fitted, { votes: undefined, words })).not.toBe(-1);
+    expect(weigh(fitted, words)).not.toBe(-1);
   });
 });
 
@@ -159,49 +123,27 @@ describe('a wish about form', () => {
   });
 });
 
-describe('fitting thresholds', () => {
-  it('finds biases that tell the classes apart', () => {
-    const shifted = ([1, 0, -1] as const).flatMap((label) =>
-      Array.from({ length: 6 }, (_, at) => ({
-        wording: 'w',
-        item: `${label}-${at}`,
-        label,
-        // Satisfied looks likelier than it is.
-        found: {
-          satisfied: label === 1 ? -1 : -2,
-          unrelated: label === 0 ? -2.3 : -3,
-          correction: label === -1 ? -2 : -4,
-        },
-      })),
-    );
-    const entry = fitCalibration(shifted, 'm', 'd', 18);
-    expect(entry.wordings['w']?.satisfied).toBeLessThan(0);
-    expect(entry).toMatchObject({ model: 'm', promptDigest: 'd', fittedOn: 18 });
-  });
-});
-
 describe('evaluating the judge', () => {
   const calibration = items.filter(({ split }) => split === 'calibration');
-  const silent = { voter: undefined, engine: undefined, votes: 0 };
 
-  it('gives a row for each way of judging, also without an engine', async () => {
+  it('gives a row for each way of judging', () => {
     const dev = items.filter(({ split }, at) => split === 'dev' && at % 5 === 0);
     const seen: number[] = [];
-    const rows = await evaluateJudge({ ...silent, items: dev, onProgress: (done) => seen.push(done) });
-    expect(rows.map(({ name }) => name)).toEqual(['majority baseline', 'votes alone', 'without votes', 'all together']);
+    const rows = evaluateJudge({ items: dev, onProgress: (done) => seen.push(done) });
+    expect(rows.map(({ name }) => name)).toEqual(['majority baseline', 'without votes']);
     expect(rows[0]?.balancedAccuracy).toBeCloseTo(1 / 3);
     expect(seen.at(-1)).toBe(dev.length);
   });
 
-  it('finds that words say more than nothing', async () => {
-    const [, , plain] = await evaluateJudge({ ...silent, items: calibration });
-    const [, , read] = await evaluateJudge({ ...silent, items: calibration, reader: readReader() });
+  it('finds that words say more than nothing', () => {
+    const [, plain] = evaluateJudge({ items: calibration });
+    const [, read] = evaluateJudge({ items: calibration, reader: readReader() });
     expect(read?.balancedAccuracy).toBeGreaterThan((plain?.balancedAccuracy ?? 1) + 0.1);
   });
 
-  it('finds that injected text does not turn what a tool says in its fields', async () => {
+  it('finds that injected text does not turn what a tool says in its fields', () => {
     const injected = items.filter(({ tags, split }) => split === 'dev' && tags.includes('injection'));
-    const rows = await evaluateJudge({ ...silent, items: injected });
+    const rows = evaluateJudge({ items: injected });
     expect(rows.find(({ name }) => name === 'without votes')?.injectionFlipRate).toBe(0);
   });
 });

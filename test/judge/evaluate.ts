@@ -1,34 +1,18 @@
-// Measures the judge on labelled next states. In: items, and a way to cast votes. Out: one row for each way of judging,
-// from the majority class to votes, words and evidence together, with intervals, and how often an injected text turns
-// the verdict. It fits nothing: thresholds and weights are fitted on other items.
-import {
-  combine,
-  gatherEvidence,
-  majority,
-  type CastVote,
-  type JudgeEngine,
-  type Material,
-  type Reader,
-  type Verdict,
-  type Voter,
-} from '@backtalk/judge';
+// Measures how the judge reads labelled next states without any vote. In: items. Out: one row for each way of judging, the majority
+// class and words with the fields of tools, with intervals, and how often an injected text turns the verdict. It fits nothing: weights are
+// fitted on other items.
+import { combine, gatherEvidence, type Reader, type Verdict } from '@backtalk/judge';
 import { balancedAccuracy, bootstrapInterval, type Interval, type Pair } from './balanced-accuracy.js';
 import { materialOfItem, type LabelledItem } from './items.js';
 
 export interface EvaluateOptions {
-  /** Nothing: no votes. */
-  readonly voter: Voter | undefined;
-  readonly engine: JudgeEngine | undefined;
-  /** Nothing: words are not read, as for every model that can read by itself. */
+  /** Nothing: words are not read. */
   readonly reader?: Reader;
   readonly items: readonly LabelledItem[];
-  readonly votes: number;
-  readonly voteWaitMs?: number;
-  readonly signal?: AbortSignal;
   readonly onProgress?: (done: number, all: number) => void;
 }
 
-export const rowNames = ['majority baseline', 'votes alone', 'without votes', 'all together'] as const;
+export const rowNames = ['majority baseline', 'without votes'] as const;
 export type RowName = (typeof rowNames)[number];
 
 export interface EvaluationRow {
@@ -51,49 +35,20 @@ interface Judged {
   readonly clean: Readonly<Record<RowName, Verdict>> | undefined;
 }
 
-/** On a busy machine one slow vote must not end the measurement. */
-const voteWaitMsDefault = 600_000;
-
-export async function evaluateJudge(options: EvaluateOptions): Promise<EvaluationRow[]> {
-  const { items, onProgress } = options;
+export function evaluateJudge({ reader, items, onProgress }: EvaluateOptions): EvaluationRow[] {
   const common = commonestLabel(items);
-  const judged: Judged[] = [];
-  for (const item of items) {
-    const clean = item.clean === undefined ? undefined : await verdictsOf(options, item, item.clean, common);
-    judged.push({ item, verdicts: await verdictsOf(options, item, item.next, common), clean });
-    onProgress?.(judged.length, items.length);
-  }
-  return rowNames.map((name) => rowOf(name, judged));
-}
-
-async function verdictsOf(
-  options: EvaluateOptions,
-  item: LabelledItem,
-  text: string,
-  common: Verdict,
-): Promise<Record<RowName, Verdict>> {
-  const material = materialOfItem(item, text);
-  const votes = await castAll(options, material);
-  const evidence = gatherEvidence(material);
-  const { reader, voter, engine } = options;
-  const reading = reader?.read(material, voter?.facts(engine?.model ?? '').weights);
-  return {
-    'majority baseline': common,
-    'votes alone': majority(votes).verdict,
-    'without votes': combine(evidence, [], reading).verdict,
-    'all together': combine(evidence, votes, reading).verdict,
+  const verdictsOf = (item: LabelledItem, text: string): Judged['verdicts'] => {
+    const material = materialOfItem(item, text);
+    const { verdict } = combine(gatherEvidence(material), [], reader?.read(material));
+    return { 'majority baseline': common, 'without votes': verdict };
   };
-}
-
-async function castAll(
-  { voter, engine, votes, voteWaitMs = voteWaitMsDefault, signal }: EvaluateOptions,
-  material: Material,
-): Promise<CastVote[]> {
-  if (voter === undefined || engine === undefined) return [];
-  // Together, as the judge has them cast: an engine computes them in one go.
-  return Promise.all(
-    Array.from({ length: votes }, (_, vote) => voter.cast(engine, material, vote, { deadlineMs: voteWaitMs, signal })),
-  );
+  const judged = items.map((item, at): Judged => {
+    const clean = item.clean === undefined ? undefined : verdictsOf(item, item.clean);
+    const verdicts = verdictsOf(item, item.next);
+    onProgress?.(at + 1, items.length);
+    return { item, verdicts, clean };
+  });
+  return rowNames.map((name) => rowOf(name, judged));
 }
 
 function rowOf(name: RowName, judged: readonly Judged[]): EvaluationRow {

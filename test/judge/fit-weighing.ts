@@ -1,6 +1,6 @@
-// Fits how much votes and words count against each other. In: what each said of labelled next states that neither was
-// made from. Out: weights. Plain descent on the likelihood of the labels, classes counting the same, with a small price
-// on large weights.
+// Fits how much words count, and satisfied and correction before anything is read. In: what words say of labelled next states that
+// they were not learned from. Out: weights. Plain descent on the likelihood of the labels, classes counting the same, with a small
+// price on large weights.
 import {
   labelOf,
   labels,
@@ -8,13 +8,13 @@ import {
   saidFor,
   sumsOf,
   weigh,
-  type Sources,
+  type Likelihoods,
   type Verdict,
   type Weighing,
 } from '@backtalk/judge';
 
-export interface LabelledSources {
-  readonly sources: Sources;
+export interface LabelledWords {
+  readonly words: Likelihoods;
   readonly label: Verdict;
 }
 
@@ -25,10 +25,10 @@ const price = 0.01;
 const blamedShareMax = 0.1;
 const correctionMin = -3;
 
-/** No source is believed before the first item. */
-const none: Weighing = { votes: 0, words: 0, satisfied: 0, correction: 0 };
+/** Nothing is believed before the first item. */
+const none: Weighing = { words: 0, satisfied: 0, correction: 0 };
 
-export function fitWeighing(items: readonly LabelledSources[]): Weighing {
+export function fitWeighing(items: readonly LabelledWords[]): Weighing {
   let weights = none;
   for (let at = 0; at < steps; at += 1) {
     const gradient = gradientAt(items, weights);
@@ -42,9 +42,9 @@ export function fitWeighing(items: readonly LabelledSources[]): Weighing {
 }
 
 /** A correction that is missed can be said again, one that was none is taught: in doubt it is neutral. */
-function bounded(items: readonly LabelledSources[], weights: Weighing): Weighing {
+function bounded(items: readonly LabelledWords[], weights: Weighing): Weighing {
   const satisfied = items.filter(({ label }) => label === 1);
-  const blamed = (at: Weighing) => satisfied.filter(({ sources }) => weigh(at, sources) === -1).length;
+  const blamed = (at: Weighing) => satisfied.filter(({ words }) => weigh(at, words) === -1).length;
   let found = weights;
   while (blamed(found) > blamedShareMax * satisfied.length && found.correction > correctionMin) {
     found = { ...found, correction: Math.round(found.correction * 100 - 5) / 100 };
@@ -52,16 +52,16 @@ function bounded(items: readonly LabelledSources[], weights: Weighing): Weighing
   return found;
 }
 
-function gradientAt(items: readonly LabelledSources[], weights: Weighing): Weighing {
+function gradientAt(items: readonly LabelledWords[], weights: Weighing): Weighing {
   const counts = new Map<Verdict, number>();
   for (const { label } of items) counts.set(label, (counts.get(label) ?? 0) + 1);
   let sums = none;
-  for (const { sources, label } of items) {
+  for (const { words, label } of items) {
     const share = 1 / (labels.length * (counts.get(label) ?? 1));
-    const found = logSoftmax(sumsOf(weights, sources));
+    const found = logSoftmax(sumsOf(weights, words));
     for (const [at, one] of labels.entries()) {
       const off = share * (Math.exp(found[at] ?? 0) - (labelOf[label] === one ? 1 : 0));
-      const said = saidFor(one, sources);
+      const said = saidFor(one, words);
       const before = sums;
       sums = mapped((source) => before[source] + off * said[source]);
     }
@@ -70,5 +70,5 @@ function gradientAt(items: readonly LabelledSources[], weights: Weighing): Weigh
 }
 
 function mapped(of: (source: keyof Weighing) => number): Weighing {
-  return { votes: of('votes'), words: of('words'), satisfied: of('satisfied'), correction: of('correction') };
+  return { words: of('words'), satisfied: of('satisfied'), correction: of('correction') };
 }

@@ -1,18 +1,20 @@
-// The labelled next states: one row each, with what it says of the answer before it. The examples of the judge's prompts
-// come with the judge; all others stand here.
+// The labelled next states: one row each, with what it says of the answer before it.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { example, type Material, type NextState } from '@backtalk/judge';
+import type { Material, NextState } from '@backtalk/judge';
 import { personWords } from '@backtalk/kit';
 import { repositoryRoot } from '@backtalk/kit/testing';
 import { z } from 'zod';
 
-export const labelledItem = example.extend({
+const labelledItem = z.object({
+  role: z.enum(['user', 'tool']),
+  label: z.union([z.literal(-1), z.literal(0), z.literal(1)]),
+  next: z.string(),
   id: z.string(),
   /** Items of one family share a way of saying it, and stand in one part together. */
   family: z.string(),
-  /** Examples of the prompts; what is developed on; what weights are fitted on; what is kept for the test. */
-  split: z.enum(['fewshot', 'dev', 'calibration', 'test']),
+  /** All is learned from but what is kept for the test. */
+  split: z.enum(['dev', 'calibration', 'test']),
   tool: z.string().optional(),
   tags: z.array(z.string()),
   question: z.string(),
@@ -22,11 +24,7 @@ export const labelledItem = example.extend({
 });
 export type LabelledItem = z.infer<typeof labelledItem>;
 
-const files = [
-  'services/judge/labelled/examples.jsonl',
-  'test/judge/labelled/next-states.jsonl',
-  'test/judge/labelled/replies.jsonl',
-];
+const files = ['test/judge/labelled/next-states.jsonl', 'test/judge/labelled/replies.jsonl'];
 
 export function readItems(): LabelledItem[] {
   const lines = files.flatMap((file) => readFileSync(join(repositoryRoot(), file), 'utf8').split('\n'));

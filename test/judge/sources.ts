@@ -23,15 +23,13 @@ const files = [
 
 export interface Sample extends LabelledTurn {
   readonly source: string;
-  /** Of a labelled item; empty elsewhere. */
-  readonly id: string;
 }
 
 export function readSamples(items: readonly LabelledItem[]): Sample[] {
   const learned = items.filter(({ split }) => split !== 'test').map((item, at) => sampleOf(item, at + 1));
   const turns = files.flatMap((source) => {
     const text = readFileSync(join(repositoryRoot(), 'test/judge/labelled', `${source}.jsonl`), 'utf8');
-    return readLabelledTurns(text).map((turn) => ({ ...turn, source, id: '' }));
+    return readLabelledTurns(text).map((turn) => ({ ...turn, source }));
   });
   return [...learned, ...turns];
 }
@@ -45,6 +43,5 @@ function sampleOf(item: LabelledItem, number: number): Sample {
     kind: item.tags.includes('injection') ? 'injection' : item.role,
     hint: '',
     source: item.id.startsWith('reply-') ? 'replies' : 'next-states',
-    id: item.id,
   };
 }

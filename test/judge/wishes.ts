@@ -29,7 +29,7 @@ export function measureWishes(reader: Reader): WishesReport {
   const verdicts = wishes.flatMap((wish, at) =>
     Array.from({ length: answersEach }, (_, turn) => {
       const before = answers[(7 * at + 131 * turn) % answers.length] ?? { question: '', answer: '' };
-      return reader.read(saidAfter(wish, before), undefined).weigh([]);
+      return reader.read(saidAfter(wish, before)).verdict;
     }),
   );
   const share = (verdict: number) => verdicts.filter((one) => one === verdict).length / verdicts.length;

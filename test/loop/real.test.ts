@@ -40,7 +40,6 @@ beforeAll(async () => {
     training: 'real',
     environment: {
       'training-worker': { BACKTALK_NICE: '0' },
-      judge: { BACKTALK_JUDGE_VOTES: '1' },
       trainer: {
         BACKTALK_TRAINING_WORKER: `127.0.0.1:${String(tapPort)}`,
         BACKTALK_RECIPE_SET:

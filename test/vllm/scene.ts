@@ -13,7 +13,6 @@ const readyWithinMs = 15 * minute;
 
 /** Small batches of short answers, and patience: vLLM on one thread of a busy machine is slow. */
 const environment = {
-  judge: { BACKTALK_JUDGE_VOTES: '1', BACKTALK_JUDGE_VOTE_WAIT: '5m' },
   loader: { BACKTALK_ENGINE_DEADLINE: '10m' },
   publisher: { BACKTALK_GATE_DEADLINE: '10m', BACKTALK_PREPARE_DEADLINE: '10m', BACKTALK_COMMIT_DEADLINE: '10s' },
   gateway: { BACKTALK_SILENCE_WAIT: '5m', BACKTALK_FIRST_BYTE_WAIT: '5m' },

@@ -62,12 +62,10 @@
 {{- if and .Values.ingress.enabled (not .Values.ingress.host) }}{{ fail "ingress.host: an Ingress needs a host name." }}{{ end }}
 {{- end }}
 
-{{/* Thresholds hold for one model; without them each scored vote is null. */}}
+{{/* Who gives the judges a model of their own wants it to judge. */}}
 {{- define "backtalk.checkVotes" -}}
-{{- $shares := (include "backtalk.pool" (dict "root" . "name" "judge") | fromYaml).shares }}
-{{- $pool := ternary "serving" "judge" (not (empty $shares)) }}
-{{- $model := (include "backtalk.pool" (dict "root" . "name" $pool) | fromYaml).model.name }}
-{{- if and (eq .Values.judge.backend "scored") (not (has $model .Values.judge.calibrated)) }}{{ fail (printf "judge.backend: there are no thresholds for scored votes of %s, the model of pools.%s, so that every vote would be null; set free or rules, or name the model in judge.calibrated where your image has thresholds for it." $model $pool) }}{{ end }}
+{{- $pool := include "backtalk.pool" (dict "root" . "name" "judge") | fromYaml }}
+{{- if and (ne .Values.judge.backend "free") (not $pool.shares) (ne $pool.model.name .Values.model.name) }}{{ fail (printf "judge.backend: %s asks no model, and pools.judge has one of its own, %s; set free, or pools.judge.shares=serving." .Values.judge.backend $pool.model.name) }}{{ end }}
 {{- end }}
 
 {{- define "backtalk.checkReplicas" -}}

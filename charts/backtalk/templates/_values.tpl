@@ -28,6 +28,7 @@ reader's own maps, in which null takes an entry away, and runAs may be null.
 {{- define "backtalk.renamedValues" -}}
 {{- with .judge }}
 {{- if hasKey . "turnsInFlight" }}{{ $_ := set . "turnsInHand" .turnsInFlight }}{{ end }}
+{{- if eq (.backend | default "") "scored" }}{{ $_ := set . "backend" "words" }}{{ end }}
 {{- end }}
 {{- with .trainer }}
 {{- $recipeSet := .recipeSet | default dict }}

@@ -149,12 +149,12 @@ function addWatching({ program, run, attempt }: Shell): void {
   judge
     .command('eval')
     .description(
-      'measure votes of the serving engine and what words say, on labelled next states (whatever backend judges)',
+      'measure verdicts by words, or by votes of the serving engine, on labelled turns (whatever backend judges)',
     )
     .addOption(new Option('--split <name>', 'which part of the set').choices(['test', 'dev']).default('test'))
     .option('--file <jsonl>', 'your own labelled turns: lines of context, answer, next, label, hint and kind')
-    .option('--votes <n>', 'votes for each turn of the file; 0: words and the fields of tools alone', whole(0), 3)
-    .addOption(new Option('--backend <name>', 'how votes are cast').choices(['scored', 'free']).default('scored'))
+    .option('--votes <n>', 'votes for each turn of the file, with --backend free', whole(1), 3)
+    .addOption(new Option('--backend <name>', 'what judges the file').choices(['words', 'free']).default('words'))
     .addHelpText('after', evalHelp)
     .action((flags: JudgeEvalFlags) => run((context) => evaluateJudge(context, flags)));
 }

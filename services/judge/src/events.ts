@@ -86,9 +86,6 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     engineRefused: (reason: string): void => {
       logger.warn('engine_refused', { reason });
     },
-    thresholdsMissing: (model: string, promptDigest: string): void => {
-      logger.error('thresholds_missing', { model, promptDigest });
-    },
     sessionClosed: (result: SessionEnd): void => {
       sessions.inc({ result });
       logger.debug('session_closed', { result });

@@ -120,8 +120,8 @@ describe('feedback', () => {
     }
   });
 
-  it('a comment that corrects is judged by its words where a model votes that is too small to read', async () => {
-    await rig.judge({ backend: 'scored', votes: 0 });
+  it('a comment that corrects is judged by its words where no model votes', async () => {
+    await rig.judge({ backend: 'words', engineUrls: [] });
     const talk = await rig.turn([]);
     const comment = "No, that's wrong. It has to be shorter.";
     await rig.feedback(talk, { comment });

@@ -111,6 +111,21 @@ describe('judging a continued turn', () => {
       expect((await rig.untilJudged(talk)).votes.map(({ reason }) => reason)).toEqual(['engine', 'engine', 'engine']);
   });
 
+  it('a person’s words are judged where there is no engine, with what they say as evidence', async () => {
+    await rig.judge({ backend: 'words', engineUrls: [] });
+    for (const [text, verdict] of [
+      ['Thank you, that is exactly what I needed!', 1],
+      ["No, that's wrong. It has to be shorter.", -1],
+    ] as const)
+      expect(await rig.untilJudged(await rig.turn([{ text }]))).toMatchObject({
+        verdict,
+        votes: [],
+        judgeModel: 'rules',
+        source: TurnJudged_Source.SOURCE_EVIDENCE,
+        evidence: [{ name: 'words', verdict, detail: 'learned' }],
+      });
+  });
+
   it('judges by evidence alone where there is no engine', async () => {
     await rig.judge({ backend: 'rules', engineUrls: [] });
     const talk = await rig.turn([{ text: '{"exit_code": 1}', provenance: Provenance.PROVENANCE_TOOL, tool: 'run' }]);

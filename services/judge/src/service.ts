@@ -26,15 +26,7 @@ import { voteHandlers } from './inputs/votes.js';
 import { FreeVoter } from './outputs/free-voter.js';
 import { JudgedTurns } from './outputs/judged-turns.js';
 import { Judgements } from './outputs/judgements.js';
-import {
-  readCalibrationTable,
-  readIsBare,
-  readPlanted,
-  readReader,
-  readStandingSentences,
-  scoredPrompts,
-} from './outputs/labelled-set.js';
-import { ScoredVoter } from './outputs/scored-voter.js';
+import { readIsBare, readPlanted, readReader, readStandingSentences } from './outputs/labelled-set.js';
 import { VersionTimes } from './outputs/version-times.js';
 import { VoteCaster } from './outputs/vote-caster.js';
 import { VoteQueue } from './outputs/vote-queue.js';
@@ -76,8 +68,8 @@ async function start(context: Context, { voter, backOff }: JudgeOverrides): Prom
     clock,
     events,
     voting,
-    // Only models too small to read are helped by words that are counted.
-    reader: config.backend === 'scored' ? readReader() : undefined,
+    // A model that reads is not helped by words that are counted.
+    reader: config.backend === 'words' ? readReader() : undefined,
     standing: readStandingSentences(),
     turns: new JudgedTurns(reader, new Refusals(broker)),
     judgements: new Judgements(reader, new FactPublisher(broker, { blobs }), readIsBare()),
@@ -137,12 +129,6 @@ async function startVoting(
 }
 
 function voterOf(config: JudgeConfig, events: JudgeEvents): Voter | undefined {
-  switch (config.backend) {
-    case 'scored':
-      return new ScoredVoter(scoredPrompts(), readCalibrationTable());
-    case 'free':
-      return new FreeVoter(config, { ...events, asked: (outcome, usage) => events.asked(outcome, usage, config) });
-    case 'rules':
-      return undefined;
-  }
+  if (config.backend !== 'free') return undefined;
+  return new FreeVoter(config, { ...events, asked: (outcome, usage) => events.asked(outcome, usage, config) });
 }

@@ -97,7 +97,7 @@ describe('a judge that reads', () => {
     expect(await rig.metric(trainer, /wishes_asked_total\{.*outcome="engine_failed"/)).toBe(2);
   });
 
-  it.each(['scored', 'rules'])('a judge with the backend %s is not asked about wishes', async (backend) => {
+  it.each(['words', 'rules'])('a judge with the backend %s is not asked about wishes', async (backend) => {
     await rig.startTrainer('one', { BACKTALK_JUDGE_BACKEND: backend });
     await lessonsAfter(short, crisp);
     expect(judge.counts.requests).toBe(0);

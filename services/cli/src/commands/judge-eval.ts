@@ -1,5 +1,5 @@
-// `judge eval`: how good scored votes of the serving engine are, with the words beside them, on labelled next states that
-// they were not fitted on; or, of a file of labelled turns, how good verdicts and hindsight are. What measures is part of the checkout's tests, which images do not carry.
+// `judge eval`: how good verdicts by words are, on labelled next states that they were not fitted on; or, of a file of labelled turns, how
+// good verdicts and hindsight are, by words or by votes of the serving engine. What measures is part of the checkout's tests, which images do not carry.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -64,20 +64,20 @@ export interface JudgeEvalFlags {
   readonly split: string;
   /** Anybody's own labelled turns, in place of a part of the set. */
   readonly file?: string;
-  /** 0: words and the fields of tools alone. */
+  /** Of the backend free. */
   readonly votes: number;
   readonly backend: string;
 }
 
 export async function evaluateJudge(context: CommandContext, flags: JudgeEvalFlags): Promise<void> {
-  const { connection, output } = context;
+  const { output } = context;
   const split = splits.find((known) => known === flags.split);
   if (split === undefined)
     throw cliErrors.badArgument({ name: '--split', value: flags.split, wanted: splits.join(' or ') });
   const words = flags.file === undefined ? ['--split', split] : wordsFor(flags.file, flags);
   const { rows, reports } = await measured(context, words, flags.file ?? `${split} part`);
   if (flags.file === undefined) {
-    output.line(`Scored votes of ${connection.baseModel} at ${connection.engine}, whatever backend the judge uses:`);
+    output.line('Words and the fields of tools, whatever backend the judge uses:');
     printRows(output, rows, split);
   }
   for (const one of reports) printReport(output, one);

@@ -132,7 +132,7 @@ describe('what a person did with an answer', () => {
   it('an answer that was stopped is recorded, and decides nothing', () => {
     const found = gatherEvidence({ next: nothing, act: 'regenerated', ending: 'stopped' });
     expect(found).toEqual([{ name: 'stopped', verdict: 0, detail: '' }]);
-    const vote = { seed: 1, valid: true as const, verdict: -1 as const, score: 0, hint: '' };
+    const vote = { seed: 1, valid: true as const, verdict: -1 as const, hint: '' };
     expect(combine(found, [vote]).verdict).toBe(-1);
   });
 });

@@ -13,8 +13,7 @@ import type { Material } from './material.js';
 import { readNextState, type NextState } from './next-state.js';
 import { ownWords } from './own-words.js';
 import { saidWords } from './said-words.js';
-import { featuresOf } from './small-model/features.js';
-import { entryOf, saidIn } from './small-model/wordings.js';
+import { featuresOf } from './words/features.js';
 import { toolEvidence } from './tool-evidence.js';
 
 function material(next: NextState): Material {
@@ -43,7 +42,6 @@ const readers: readonly (readonly [string, (text: string) => unknown])[] = [
   ['the words of a tool', (text) => featuresOf(byTool(text))],
   ['the evidence of a tool', (text) => toolEvidence({ name: 'bash', text, isError: false })],
   ['the evidence of its last line', (text) => toolEvidence({ name: 'bash', text: `x\n${text} =`, isError: false })],
-  ['a scored vote', (text) => entryOf(saidIn(byUser(text).next))],
   ['a free vote', (text) => freePrompt(byUser(text), { wording: 0, isForced: false, tokensMax: 4_000 })],
   ['the answer to a free vote', (text) => readReply({ text: `${text}\\boxed{1}`, isWhole: true })],
   ['chooseHint', (text) => chooseHint([text, 'Answer in one brief sentence.'], text, 'overlap')],

@@ -13,14 +13,14 @@ import { saidWords } from './said-words.js';
 import type { CastVote, Reading } from './verdict.js';
 import type { Verdict } from './verdict-value.js';
 
-const mark = { model: 'm', promptDigest: 'd', low: -0.1, high: 0.2 };
+const mark = { model: 'm', promptDigest: 'd' };
 const place = { turn: 't', tenant: 'a', user: 'u', policy: 'p', session: 's' };
-const vote = (verdict: Verdict, hint = ''): CastVote => ({ valid: true, verdict, score: verdict, hint, seed: 7 });
+const vote = (verdict: Verdict, hint = ''): CastVote => ({ valid: true, verdict, hint, seed: 7 });
 
 const readingOf = (verdict: Verdict): Reading => ({
   words: { name: 'words', verdict, detail: '' },
-  weigh: () => verdict,
-  odds: () => ({ satisfied: 0, unrelated: 0, correction: 0 }),
+  verdict,
+  odds: { satisfied: 0, unrelated: 0, correction: 0 },
 });
 
 function material(role: Role, text: string): Material {
@@ -37,7 +37,7 @@ function material(role: Role, text: string): Material {
 }
 
 describe('a judgement', () => {
-  it('stores votes, evidence, model, prompt and thresholds with the verdict', () => {
+  it('stores votes, evidence, model and prompt with the verdict', () => {
     const evidence = [{ name: 'exit_code' as const, verdict: -1 as const, detail: '1' }];
     const nulled: CastVote = { valid: false, reason: 'timeout', seed: 8 };
     const { message } = judge(material('tool', 'Exit code: 1'), [vote(1), nulled], { evidence }, mark, hearing);
@@ -47,8 +47,6 @@ describe('a judgement', () => {
       verdict: -1,
       judgeModel: 'm',
       promptDigest: 'd',
-      thresholdLow: -0.1,
-      thresholdHigh: 0.2,
       votes: [
         { verdict: 1, valid: true },
         { valid: false, reason: 'timeout', seed: 8 },

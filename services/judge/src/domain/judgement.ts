@@ -2,16 +2,12 @@
 import { TurnJudged, TurnJudged_Source, type Outcome as AttemptOutcome } from '@backtalk/proto/facts';
 import { hindsightOf, type DropReason, type Hearing } from './hints/hindsight.js';
 import type { Material, TurnPlace } from './material.js';
-import type { RoleWeights } from './small-model/reader.js';
 import { combine, type CastVote, type EvidenceVote, type Outcome, type Reading } from './verdict.js';
 
-/** Who voted, and by which prompts and thresholds. */
+/** Who voted, and by which prompts. */
 export interface JudgeMark {
   readonly model: string;
   readonly promptDigest: string;
-  readonly low: number;
-  readonly high: number;
-  readonly weights?: RoleWeights;
 }
 
 const noWish = { text: '', stands: false, bare: false };
@@ -19,7 +15,7 @@ const noWish = { text: '', stands: false, bare: false };
 /** What can be said of a next state without any vote. */
 export interface Findings {
   readonly evidence: readonly EvidenceVote[];
-  /** Only where the model that votes is too small to read. */
+  /** Only where words are read in place of votes. */
   readonly reading?: Reading | undefined;
 }
 
@@ -58,14 +54,14 @@ export function judge(
   return { message, outcome, dropped };
 }
 
-export function judgeFields({ model, promptDigest, low, high }: JudgeMark) {
-  return { judgeModel: model, promptDigest, thresholdLow: low, thresholdHigh: high };
+export function judgeFields({ model, promptDigest }: JudgeMark) {
+  return { judgeModel: model, promptDigest };
 }
 
 export function wireVote(vote: CastVote) {
   const { seed } = vote;
   return vote.valid
-    ? { verdict: vote.verdict, valid: true, reason: '', seed, score: vote.score, hint: vote.hint }
+    ? { verdict: vote.verdict, valid: true, reason: '', seed, score: vote.verdict, hint: vote.hint }
     : { verdict: 0, valid: false, reason: vote.reason, seed, score: 0, hint: '' };
 }
 

@@ -67,7 +67,7 @@ describe('the record of planted turns', () => {
 
   it('counts votes as they are while the judge is trusted, and as null by name while it is not', () => {
     const record = new PlantedRecord(0.5);
-    const votes = [{ seed: 7, valid: true, verdict: 1, score: 0, hint: 'Be brief.' } as const];
+    const votes = [{ seed: 7, valid: true, verdict: 1, hint: 'Be brief.' } as const];
     expect(record.counted(votes)).toEqual(votes);
     add(record, 20, false);
     expect(record.counted(votes)).toEqual([{ seed: 7, valid: false, reason: 'untrusted' }]);

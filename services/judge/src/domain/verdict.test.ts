@@ -9,7 +9,7 @@ import { gatherEvidence } from './evidence.js';
 import { combine, evidenceVerdict, majority, meanVote, type CastVote, type EvidenceVote } from './verdict.js';
 import type { Verdict } from './verdict-value.js';
 
-const valid = (verdict: Verdict): CastVote => ({ valid: true, verdict, score: verdict, hint: '', seed: 1 });
+const valid = (verdict: Verdict): CastVote => ({ valid: true, verdict, hint: '', seed: 1 });
 const failed: CastVote = { valid: false, reason: 'timeout', seed: 1 };
 const piece = (name: EvidenceVote['name'], verdict: Verdict): EvidenceVote => ({ name, verdict, detail: '' });
 
@@ -35,15 +35,18 @@ describe('evidence', () => {
   it('lets the fields of a tool decide against all votes', () => {
     const votes = [valid(1), valid(1), valid(-1)];
     expect(combine([piece('exit_code', -1)], votes)).toEqual({ verdict: -1, confidence: 1 / 3, restsOn: 'evidence' });
-    const odds = () => ({ satisfied: 0, unrelated: 0, correction: 0 });
-    const reading = { words: piece('words', 1), weigh: () => 1 as const, odds };
+    const reading = {
+      words: piece('words', 1),
+      verdict: 1 as const,
+      odds: { satisfied: 0, unrelated: 0, correction: 0 },
+    };
     expect(combine([piece('exit_code', -1)], votes, reading).verdict).toBe(-1);
   });
 });
 
 describe('a judge that reads', () => {
   const place = { turn: 't', tenant: 'a', user: 'u', policy: 'p', session: 's' };
-  const mark = { model: 'large', promptDigest: 'd', low: 0, high: 0 };
+  const mark = { model: 'large', promptDigest: 'd' };
   const judged = (next: NextState, votes: readonly CastVote[]) => {
     const material: Material = {
       place,

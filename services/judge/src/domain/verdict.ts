@@ -4,8 +4,7 @@
 import type { Verdict } from './verdict-value.js';
 
 /** Why a vote has no verdict; `cut`: its answer was, before the grade; `given_up`: two engines ended while they had votes of its turn. */
-export type NullReason =
-  'timeout' | 'unparsable' | 'cut' | 'engine' | 'given_up' | 'uncalibrated' | 'refused' | 'untrusted' | 'no_room';
+export type NullReason = 'timeout' | 'unparsable' | 'cut' | 'engine' | 'given_up' | 'refused' | 'untrusted' | 'no_room';
 
 export type CastVote = ValidVote | NullVote;
 
@@ -13,10 +12,6 @@ export interface ValidVote {
   readonly seed: number;
   readonly valid: true;
   readonly verdict: Verdict;
-  /** Behind a scored choice: above 0 leans to satisfied, below 0 to correction. */
-  readonly score: number;
-  /** How likely the next state is under each verdict's examples, where that was measured. */
-  readonly likelihoods?: Likelihoods;
   /** As the judge's model wrote it; not yet accepted. */
   readonly hint: string;
 }
@@ -87,26 +82,24 @@ export function evidenceVerdict(evidence: readonly EvidenceVote[]): Verdict | un
   return rest.every(({ verdict }) => verdict === first.verdict) ? first.verdict : undefined;
 }
 
-/** What helps votes of a model too small to read. Every other judge has none. */
+/** Of the words of a next state, where no model votes. */
 export interface Reading {
-  /** What the words say by themselves, for the record. */
+  /** What the words say before they are weighed, for the record. */
   readonly words: EvidenceVote;
-  /** What votes and words come to together, also where there are no votes. */
-  weigh(votes: readonly CastVote[]): Verdict;
-  /** The logarithms of how probable each verdict is by both. */
-  odds(votes: readonly CastVote[]): Likelihoods;
+  readonly verdict: Verdict;
+  /** The logarithms of how probable each verdict is. */
+  readonly odds: Likelihoods;
 }
 
-/** Evidence decides where it speaks; elsewhere the majority does, or what a reading makes of the votes. */
+/** Evidence decides where it speaks; elsewhere words do where they are read, or else the majority. */
 export function combine(evidence: readonly EvidenceVote[], votes: readonly CastVote[], reading?: Reading): Outcome {
   const tally = majority(votes);
   const fields = evidenceVerdict(evidence);
-  const verdict = fields ?? reading?.weigh(votes);
+  const verdict = fields ?? reading?.verdict;
   if (verdict === undefined) return { ...tally, restsOn: votes.length === 0 ? 'evidence' : 'votes' };
   const verdicts = verdictsOf(votes);
   const confidence = verdicts.length === 0 ? 1 : countOf(verdicts, verdict) / verdicts.length;
-  const restsOnVotes = fields === undefined && verdicts.length > 0 && tally.verdict === verdict;
-  return { verdict, confidence, restsOn: restsOnVotes ? 'votes' : 'evidence' };
+  return { verdict, confidence, restsOn: 'evidence' };
 }
 
 /** Mean of the valid votes, 0 without any. */

@@ -2,7 +2,7 @@ import type { Clock } from '@backtalk/kit';
 import type { JudgeConfig } from '../config.js';
 import type { StandingSentences } from '../domain/hints/stands.js';
 import type { PlantedRecord, PlantedTurn } from '../domain/planted.js';
-import type { Reader } from '../domain/small-model/reader.js';
+import type { Reader } from '../domain/words/reader.js';
 import type { JudgeEvents } from '../events.js';
 import type { JudgedTurns } from '../outputs/judged-turns.js';
 import type { Judgements } from '../outputs/judgements.js';
@@ -21,15 +21,12 @@ export interface Voting {
 
 /** What the handlers of facts and votes are given. */
 export interface JudgeParts {
-  readonly config: Pick<
-    JudgeConfig,
-    'hintChoice' | 'atLeastOne' | 'backend' | 'voteShare' | 'versionsBehind' | 'plantedShare'
-  >;
+  readonly config: Pick<JudgeConfig, 'hintChoice' | 'atLeastOne' | 'voteShare' | 'versionsBehind' | 'plantedShare'>;
   readonly turns: JudgedTurns;
   readonly judgements: Judgements;
   /** Nothing where evidence alone decides. */
   readonly voting: Voting | undefined;
-  /** Only where the model that votes is too small to read. */
+  /** Only where words are read in place of votes. */
   readonly reader: Reader | undefined;
   readonly standing: StandingSentences;
   readonly clock: Clock;

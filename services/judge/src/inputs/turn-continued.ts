@@ -15,7 +15,7 @@ import type { Judgement } from '../outputs/vote-queue.js';
 import type { JudgeParts, Voting } from './parts.js';
 import { addVotesBelow } from './votes-below.js';
 
-export const evidenceOnly: JudgeMark = { model: 'rules', promptDigest: '', low: 0, high: 0 };
+export const evidenceOnly: JudgeMark = { model: 'rules', promptDigest: '' };
 
 export async function turnContinued(
   parts: JudgeParts,
@@ -111,7 +111,7 @@ export function judgementOf(
   votes: readonly CastVote[],
   mark: JudgeMark,
 ): Made & { readonly evidence: readonly EvidenceVote[] } {
-  const reading = material.act === undefined ? reader?.read(material, mark.weights) : undefined;
+  const reading = material.act === undefined ? reader?.read(material) : undefined;
   const evidence = gatherEvidence(material);
   const made = judge(material, votes, { evidence, reading }, mark, { choice: config.hintChoice, standing });
   return { ...made, evidence };

@@ -43,7 +43,7 @@ export async function besideOf(
     standing,
     read: (comment) => {
       const said = saidInComment(comment);
-      return said === undefined ? 0 : reader.read({ ...asked, next: said }, undefined).weigh([]);
+      return said === undefined ? 0 : reader.read({ ...asked, next: said }).verdict;
     },
   };
 }

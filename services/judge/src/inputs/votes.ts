@@ -1,11 +1,10 @@
 // What a judge does with jobs of the queue of votes: casts a vote on a turn that it reads from the log, or makes the
 // judgement when all votes are cast. Any judge does either.
 import { asBacktalkError, isBacktalkError } from '@backtalk/kit';
-import type { JudgeMark } from '../domain/judgement.js';
 import type { Material } from '../domain/material.js';
 import { plantedMaterial, plantedOf } from '../domain/planted.js';
 import { seedOf } from '../domain/seeds.js';
-import { combine, type CastVote, type NullReason } from '../domain/verdict.js';
+import { majority, type CastVote, type NullReason } from '../domain/verdict.js';
 import { judgeErrors } from '../errors.js';
 import type { Judgement, QueuedVote, VoteHandlers } from '../outputs/vote-queue.js';
 import type { JudgeParts, Voting } from './parts.js';
@@ -50,7 +49,7 @@ export function voteHandlers(parts: JudgeParts, voting: Voting): VoteHandlers {
       const material = await materialOf(judgement);
       const cast = queued.map((vote) => caster.open(vote.cast, material));
       const mark = caster.mark(queued.find(({ model }) => model !== '')?.model ?? '');
-      if (judgement.kind === 'planted') return recordPlanted(parts, voting, material, cast, mark);
+      if (judgement.kind === 'planted') return recordPlanted(parts, voting, material, cast);
       const votes = record.counted(cast);
       if (judgement.kind === 'closed') await keepAgreed(parts, judgement, votes, mark, trace);
       else if (judgement.kind === 'again') await rejudged(parts, judgement, { material, votes, mark }, trace);
@@ -59,17 +58,15 @@ export function voteHandlers(parts: JudgeParts, voting: Voting): VoteHandlers {
   };
 }
 
-/** What the votes, with the words where the model is too small to read, made of a turn whose verdict is known. */
+/** What the votes made of a turn whose verdict is known. */
 function recordPlanted(
-  { reader, events }: JudgeParts,
+  { events }: JudgeParts,
   { planted, record }: Voting,
   material: Material,
   votes: readonly CastVote[],
-  mark: JudgeMark,
 ): void {
   const known = plantedOf(material.place.turn, planted);
   // An engine that gave no vote says nothing of how well it judges.
   if (known === undefined || !votes.some(({ valid }) => valid)) return;
-  const { verdict } = combine([], votes, reader?.read(material, mark.weights));
-  events.plantedJudged(record.add(known, verdict));
+  events.plantedJudged(record.add(known, majority(votes).verdict));
 }

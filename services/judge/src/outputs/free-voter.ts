@@ -8,7 +8,7 @@ import type { Material } from '../domain/material.js';
 import type { CastVote } from '../domain/verdict.js';
 import { seedOf } from '../domain/seeds.js';
 import { answerTokensMax, defaultBudget, promptTokens, type VoteBudget } from '../domain/vote-budget.js';
-import type { JudgeEngine, Voter, VoterFacts, VoteOptions } from './voter.js';
+import type { JudgeEngine, Voter, VoteOptions } from './voter.js';
 
 export interface FreeVoterEvents extends AskingEvents {
   /** An engine counted more tokens than were estimated: its prompts are shorter from then on. */
@@ -24,7 +24,7 @@ const silent: FreeVoterEvents = {
 const shortenedMax = 3;
 
 export class FreeVoter implements Voter {
-  private readonly digest = sha256Hex(JSON.stringify(templates()));
+  readonly promptDigest = sha256Hex(JSON.stringify(templates()));
   private readonly asking: Asking;
   /** Tokens of the model's context, and how often the room was halved, by engine. */
   private readonly contexts = new WeakMap<object, number>();
@@ -52,11 +52,7 @@ export class FreeVoter implements Voter {
     const read = readReply(said);
     if (read === undefined) return { valid: false, reason: said.isWhole ? 'unparsable' : 'cut', seed };
     const hint = material.next.role === 'user' ? read.hint : '';
-    return { valid: true, verdict: read.verdict, score: read.verdict, hint, seed };
-  }
-
-  facts(): VoterFacts {
-    return { promptDigest: this.digest, low: 0, high: 0 };
+    return { valid: true, verdict: read.verdict, hint, seed };
   }
 
   private async ask(

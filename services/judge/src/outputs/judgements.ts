@@ -3,7 +3,7 @@
 import type { FactPublisher, FactReader, Trace } from '@backtalk/kit';
 import type { JudgementAsked, TurnJudged, TurnRejudged } from '@backtalk/proto/facts';
 import type { TurnPlace } from '../domain/material.js';
-import type { IsBare } from '../domain/small-model/bare.js';
+import type { IsBare } from '../domain/words/bare.js';
 import { judgeErrors } from '../errors.js';
 
 export type JudgedPlace = Pick<TurnPlace, 'tenant' | 'user' | 'policy' | 'turn'>;

@@ -27,8 +27,6 @@ const turnsMin = 3;
 const refusedMax = 256;
 
 export class VoteCaster {
-  /** Models whose missing thresholds were logged. */
-  private readonly uncalibrated = new Set<string>();
   private readonly outage = new Outage();
 
   constructor(
@@ -53,10 +51,6 @@ export class VoteCaster {
       }));
       this.outage.answered(material.place.turn);
       this.events.voteCast(cast, this.clock.now() - startedMs);
-      if (!cast.valid && cast.reason === 'uncalibrated' && !this.uncalibrated.has(model)) {
-        this.uncalibrated.add(model);
-        this.events.thresholdsMissing(model, this.voter.facts(model).promptDigest);
-      }
       return { model, cast: withHint(cast, (hint) => sealHint(hint, material)) };
     } catch (thrown) {
       const error = asBacktalkError(thrown);
@@ -84,8 +78,7 @@ export class VoteCaster {
 
   /** What stands on a judgement with votes of this model; of the pool's last one where no engine answered. */
   mark(model: string): JudgeMark {
-    const known = model === '' ? this.pool.lastModel : model;
-    return { model: known, ...this.voter.facts(known) };
+    return { model: model === '' ? this.pool.lastModel : model, promptDigest: this.voter.promptDigest };
   }
 }
 

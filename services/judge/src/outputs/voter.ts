@@ -2,7 +2,6 @@
 // cast in the same way again: wording and seed follow from its number and the turn's id.
 import type { AskedEngine } from '@backtalk/dialects';
 import type { Material } from '../domain/material.js';
-import type { RoleWeights } from '../domain/small-model/reader.js';
 import type { CastVote } from '../domain/verdict.js';
 
 export type JudgeEngine = AskedEngine;
@@ -12,16 +11,8 @@ export interface VoteOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What stands on every judgement that its votes led to. */
-export interface VoterFacts {
-  readonly promptDigest: string;
-  readonly low: number;
-  readonly high: number;
-  /** How its votes are weighed against words; nothing where that was not fitted. */
-  readonly weights?: RoleWeights;
-}
-
 export interface Voter {
+  /** Of its prompts; it stands on every judgement that its votes led to. */
+  readonly promptDigest: string;
   cast(engine: JudgeEngine, material: Material, vote: number, options: VoteOptions): Promise<CastVote>;
-  facts(model: string): VoterFacts;
 }

@@ -9,8 +9,8 @@ import { saidWords } from '../said-words.js';
 import { hindsightOf, hindsightOfFeedback } from './hindsight.js';
 
 const place = { turn: 't', tenant: 'a', user: 'u', policy: 'p', session: 's' };
-const mark = { model: 'm', promptDigest: 'd', low: -0.1, high: 0.2 };
-const vote = { valid: true, verdict: -1, score: -1, hint: '', seed: 7 } as const;
+const mark = { model: 'm', promptDigest: 'd' };
+const vote = { valid: true, verdict: -1, hint: '', seed: 7 } as const;
 const wanted = 'From now on answer in at most three short sentences.';
 const complaint =
   'That is not what I asked for at all. I wanted the three steps of the recipe, and nothing of the history of bread.';

@@ -4,9 +4,9 @@
 import { clip } from '@backtalk/kit';
 import { ownWords } from '../own-words.js';
 import { spacedEnds, unspacedEnds } from '../sentence-ends.js';
-import { wordsAlone } from '../small-model/bare.js';
-import { featuresOf } from '../small-model/features.js';
-import { wordLikelihoods, type WordWeights } from '../small-model/reader.js';
+import { wordsAlone } from '../words/bare.js';
+import { featuresOf } from '../words/features.js';
+import { wordLikelihoods, type WordWeights } from '../words/reader.js';
 import { hasLastingWords } from './lasting-words.js';
 
 /** Of a person's words, those that hold beyond their turn. */

@@ -65,10 +65,10 @@ export const baseSettings = {
     shownDefault: '127.0.0.1,localhost,[::1]',
   }),
   // Which model the judge asks: one answer for the judge, and for the trainer, which asks the same model.
-  judgeBackend: setting.oneOf('BACKTALK_JUDGE_BACKEND', ['scored', 'free', 'rules'], {
+  judgeBackend: setting.oneOf('BACKTALK_JUDGE_BACKEND', ['words', 'free', 'rules'], {
     description:
-      "How votes are cast: scored (small models: likelihood under examples), free (in words; the trainer asks about wishes too), rules (tools' fields, feedback).",
-    default: 'scored',
+      "What judges: words (a person's words and tools' fields, without a model), free (a model votes in words; the trainer asks it about wishes too), rules (tools' fields and feedback).",
+    default: 'words',
   }),
   judgeUrls: setting.urlList('BACKTALK_JUDGE_URL', {
     description:

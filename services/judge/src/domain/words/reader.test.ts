@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { createReader, logSoftmax, weigh, wordLikelihoods, type Weighing, type WordWeights } from './reader.js';
+import { createReader, logSoftmax, wordLikelihoods, type Weighing, type WordWeights } from './reader.js';
 import { featuresOf, type Read } from './features.js';
 import type { NextState } from '../next-state.js';
-import { combine, type CastVote, type Likelihoods } from '../verdict.js';
-import type { Verdict } from '../verdict-value.js';
+import { combine } from '../verdict.js';
 
 const read = (text: string, role: NextState['role'] = 'user'): Read => ({
   next: { role, text, userText: '', toolResults: [] },
@@ -11,12 +10,6 @@ const read = (text: string, role: NextState['role'] = 'user'): Read => ({
   answer: '300 metres.',
 });
 const featuresIn = (text: string, role: NextState['role'] = 'user') => featuresOf(read(text, role));
-
-const leaning = (verdict: Verdict, by = 1): Likelihoods => ({
-  satisfied: verdict === 1 ? 0 : -by,
-  unrelated: verdict === 0 ? 0 : -by,
-  correction: verdict === -1 ? 0 : -by,
-});
 
 describe('features of a next state', () => {
   it('counts beginnings of words, pairs of them, and the words at the head of a sentence', () => {
@@ -59,42 +52,26 @@ describe('what words say', () => {
   });
 });
 
-const equal: Weighing = { votes: 1, words: 1, satisfied: 0, correction: 0 };
-
-describe('weighing', () => {
-  it('lets the clearer one of votes and words win', () => {
-    expect(weigh(equal, { votes: leaning(1), words: leaning(-1, 0.5) })).toBe(1);
-    expect(weigh(equal, { votes: leaning(1, 0.5), words: leaning(-1) })).toBe(-1);
-    expect(weigh({ ...equal, votes: 0 }, { votes: leaning(1), words: leaning(-1, 0.1) })).toBe(-1);
-  });
-});
-
-describe('the verdict of a small model', () => {
-  const table = {
-    always: [0, 0, 0] as [number, number, number],
-    features: { usele: [-2, -2, 0] as [number, number, number] },
+describe('the verdict of words', () => {
+  const table: WordWeights = { always: [0, 0, 0], features: { usele: [-2, -1, 0] } };
+  const verdictWith = (correction: number) => {
+    const weights: Weighing = { words: 1, satisfied: 0, correction };
+    const reader = createReader({ user: table, tool: table }, { user: weights, tool: weights });
+    return reader.read(read('useless'));
   };
-  const reader = createReader(
-    { user: table, tool: table },
-    { user: { ...equal, votes: 0 }, tool: { ...equal, votes: 0 } },
-  );
-  const reading = reader.read(read('useless'), { user: equal, tool: equal });
-  const vote = (verdict: Verdict, by = 1): CastVote => ({
-    valid: true,
-    verdict,
-    score: verdict,
-    likelihoods: leaning(verdict, by),
-    hint: '',
-    seed: 1,
-  });
 
   it('judges by words where there is no vote', () => {
+    const reading = verdictWith(0);
     expect(combine([], [], reading)).toEqual({ verdict: -1, confidence: 1, restsOn: 'evidence' });
     expect(reading.words).toEqual({ name: 'words', verdict: -1, detail: 'learned' });
   });
 
-  it('says that a verdict rests on votes where votes agree with it, else on evidence', () => {
-    expect(combine([], [vote(1, 5), vote(1, 5), vote(0)], reading)).toMatchObject({ verdict: 1, restsOn: 'votes' });
-    expect(combine([], [vote(0), vote(0)], reading)).toMatchObject({ verdict: -1, restsOn: 'evidence' });
+  it('a correction in doubt is neutral, and the record has what the words say', () => {
+    const reading = verdictWith(-3);
+    expect(reading.verdict).toBe(0);
+    expect(reading.words.verdict).toBe(-1);
+    const { satisfied, unrelated, correction } = reading.odds;
+    expect(Math.exp(satisfied) + Math.exp(unrelated) + Math.exp(correction)).toBeCloseTo(1);
+    expect(correction).toBeLessThan(unrelated);
   });
 });
