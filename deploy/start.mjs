@@ -114,11 +114,19 @@ const switches = ['yes', 'dry-run', 'json', 'compose'];
 
 const asMeant = (name, value) => optionAsMeant(name, value, askedIn(root));
 
+/** What is built reads the file whole (the kit's `readConnectionFile`), and refuses one that is damaged. */
+function wasQuantized(folder) {
+  try {
+    return JSON.parse(readFileSync(join(folder, 'connection.json'), 'utf8')).quantization === 'nf4';
+  } catch {
+    return false;
+  }
+}
+
 /** It was installed once, the command line asks for it, or the data folder's last start did. */
 function needsQuantization({ quantization, data }) {
-  const connection = join(data === undefined ? join(root, '.backtalk') : asMeant('data', data), 'connection.json');
-  const wasTold = existsSync(connection) && readFileSync(connection, 'utf8').includes('"quantization": "nf4"');
-  return quantization === 'nf4' || wasTold || existsSync(pythonPaths(root).stamp('quantization'));
+  const folder = data === undefined ? join(root, '.backtalk') : asMeant('data', data);
+  return quantization === 'nf4' || wasQuantized(folder) || existsSync(pythonPaths(root).stamp('quantization'));
 }
 
 function readCommandLine() {

@@ -19,6 +19,8 @@ const startOf = (data: DataFolder) => ({
   policies: ['backtalk'],
 });
 
+const writtenIn = (data: DataFolder) => JSON.parse(readFileSync(data.connection, 'utf8')) as object;
+
 const leavesOf = (secrets: Secrets): string[] =>
   Object.values(secrets).flatMap((value) => (typeof value === 'string' ? [value] : Object.values<string>(value)));
 
@@ -86,8 +88,8 @@ describe('the data folder', () => {
     writeConnection({ ...startOf(data), policies: ['ada', 'ben'] });
     expect(lastPolicies(data)).toEqual(['ada', 'ben']);
     // As an earlier release wrote it.
-    writeFileSync(data.connection, '{ "policy": "backtalk" }');
-    expect(lastPolicies(data)).toEqual(['backtalk']);
+    writeFileSync(data.connection, JSON.stringify({ ...writtenIn(data), policy: 'ada', policies: undefined }));
+    expect(lastPolicies(data)).toEqual(['ada']);
   });
 
   it('the base model of one start is that of the next that names none, and another is refused', () => {
@@ -111,10 +113,7 @@ describe('the data folder', () => {
     expect(() => {
       refuseOtherBase(data);
     }).not.toThrow();
-    writeFileSync(
-      data.connection,
-      readFileSync(data.connection, 'utf8').replace(/"baseModel": "[^"]+"/, '"baseModel": "elder"'),
-    );
+    writeFileSync(data.connection, JSON.stringify({ ...writtenIn(data), baseModel: 'elder' }));
     expect(() => {
       refuseOtherBase(data);
     }).toThrow(`What ${folder.path} has learned belongs to the model elder`);

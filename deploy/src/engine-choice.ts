@@ -10,8 +10,7 @@ import {
   type CapabilityName,
   type EngineClient,
 } from '@backtalk/dialects';
-import { asBacktalkError, contextMin } from '@backtalk/kit';
-import { z } from 'zod';
+import { asBacktalkError, contextMin, type KeptEngine } from '@backtalk/kit';
 import { trialWidths } from './base-model.js';
 import type { BoxPlan } from './box-plan.js';
 import { deployErrors } from './errors.js';
@@ -26,13 +25,6 @@ export interface EngineFlags {
 }
 
 const dialects = ['vllm', 'sglang'] as const;
-
-/** What the data folder keeps; never the key. Nothing where it is the built-in engine. */
-export const keptEngine = z.union([
-  z.literal('vllm'),
-  z.object({ url: z.string(), dialect: z.enum(dialects), keyFile: z.string().optional() }).readonly(),
-]);
-export type KeptEngine = z.infer<typeof keptEngine>;
 
 export interface EngineElsewhere {
   readonly url: string;

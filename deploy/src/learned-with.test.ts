@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import type { Manifest } from '@backtalk/kit';
@@ -53,6 +53,15 @@ it.each([
   learned('used');
   await expect(chosen('used', flags)).rejects.toMatchObject({ code });
   expect(readdirSync(directory.join('used', 'models'))).toEqual([]);
+});
+
+it('a start in a folder whose last start is not known to the end is refused before anything is fetched', async () => {
+  learned('damaged');
+  const { connection, models } = openDataFolder(directory.join('damaged'));
+  const written = readFileSync(connection, 'utf8');
+  writeFileSync(connection, written.slice(0, written.indexOf('"natsUrl"')));
+  await expect(chosen('damaged', ['--model', 'owner/any'])).rejects.toMatchObject({ code: 'connection_damaged' });
+  expect(readdirSync(models)).toEqual([]);
 });
 
 it('a start into which a copy was put in part is refused before anything is fetched', async () => {

@@ -17,9 +17,6 @@ export function deviceFlag(value: string): DeviceFlag {
   return device;
 }
 
-/** What the data folder keeps. */
-export const keptDevice = z.enum(devices);
-
 export interface TrainingDevice {
   readonly device: 'cpu' | 'cuda';
   /** Its name, where torch was asked for it. */

@@ -1,7 +1,19 @@
+import { writeFileSync } from 'node:fs';
 import { FactReader } from '@backtalk/kit';
-import { startNats } from '@backtalk/kit/testing';
+import { startNats, TemporaryDirectory } from '@backtalk/kit/testing';
 import { expect, it } from 'vitest';
-import { withBrokerAlone } from './connection.js';
+import { findConnection, withBrokerAlone } from './connection.js';
+
+it('a folder whose file for commands is damaged is told from one that was never started, each in one line', () => {
+  const directory = new TemporaryDirectory('connection');
+  const named = { data: directory.path };
+  expect(() => findConnection(named, '')).toThrow('Backtalk does not run here');
+  writeFileSync(directory.join('connection.json'), '{"endpoint": "http://127.0.0.1:3');
+  expect(() => findConnection(named, '')).toThrow(
+    /connection\.json is damaged \(it is no JSON, or cannot be read\): move it/,
+  );
+  directory.remove();
+});
 
 it('a command whose broker goes away for good says so, where it would wait without an end', async () => {
   const nats = await startNats();

@@ -4,54 +4,23 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import {
-  baseFiles,
   blobSettings,
   connectBroker,
   createLogger,
   isBacktalkError,
   openBlobStore,
-  quantizations,
   readConfig,
+  readConnectionFile,
   systemClock,
   wireSecurity,
   type BlobConfig,
   type BlobStore,
   type Broker,
+  type ConnectionFile,
   type WireSecurity,
 } from '@backtalk/kit';
-import { z } from 'zod';
 import { clusterSettings } from './config.js';
 import { cliErrors } from './errors.js';
-
-const schema = z.object({
-  endpoint: z.url(),
-  engine: z.url(),
-  engineKey: z.string().default(''),
-  /** Of an engine elsewhere, whose key stands in no other file. */
-  engineKeyFile: z.string().optional(),
-  policy: z.string(),
-  policies: z.array(z.string()).default([]),
-  baseModel: z.string(),
-  natsUrl: z.string(),
-  natsUser: z.string(),
-  natsPassword: z.string(),
-  blobStore: z.string(),
-  /** The secret of rollbacks. */
-  cliToPublisher: z.string().default(''),
-  data: z.string().optional(),
-  /** Of a cluster whose gateway reads its keys from there. */
-  keysSecret: z.string().default(''),
-  /** What answers, where it is not the built-in engine. */
-  engineChoice: z.union([z.string(), z.object({ url: z.string() })]).optional(),
-  /** Folder of a base model that is not the laptop's. */
-  model: z.string().optional(),
-  /** Of the base model's linear layers. */
-  quantization: z.enum(quantizations).optional(),
-  /** The base model's weights, as they were at the start. */
-  baseFiles: baseFiles.optional(),
-  dataCapBytes: z.number().optional(),
-  health: z.record(z.string(), z.url()),
-});
 
 /** What words of the command line say of the installation. */
 export interface NamedInstallation {
@@ -59,7 +28,9 @@ export interface NamedInstallation {
   readonly policy?: string | undefined;
 }
 
-export interface Connection extends Omit<z.infer<typeof schema>, 'blobStore' | 'cliToPublisher'> {
+export interface Connection extends Omit<ConnectionFile, 'blobStore' | 'cliToPublisher'> {
+  /** Of a cluster whose gateway reads its keys from there. */
+  readonly keysSecret: string;
   readonly blobs: BlobConfig;
   /** How services know each other. */
   readonly wire: WireSecurity;
@@ -99,12 +70,15 @@ function installationAt(namedFolder: string | undefined, usualFolder: string): C
       };
   }
   const file = join(namedFolder === undefined ? folderHere(usualFolder) : resolve(namedFolder), 'connection.json');
-  if (!existsSync(file)) throw cliErrors.notRunning({ where: `${file} is not there` });
-  const { blobStore, cliToPublisher, ...found } = schema.parse(JSON.parse(readFileSync(file, 'utf8')));
+  const { blobStore, cliToPublisher, ...found } = readConnectionFile(file) ?? notRunning(file);
   const { engineKeyFile: key } = found;
-  const connection = key === undefined ? found : { ...found, engineKey: keyIn(key) };
+  const connection = { ...found, keysSecret: '', ...(key === undefined ? {} : { engineKey: keyIn(key) }) };
   const wire = { tokens: { cliToPublisher } };
   return { ...connection, wire, blobs: readConfig(blobSettings, { [blobSettings.blobStore.variable]: blobStore }) };
+}
+
+function notRunning(file: string): never {
+  throw cliErrors.notRunning({ where: `${file} is not there` });
 }
 
 /** Of the checkout that this is part of, where commands are asked in a folder of it, or elsewhere, that has none. */

@@ -106,7 +106,14 @@ export {
   versionNumber,
   versionParts,
 } from './identity/weights-version.js';
-export { baseFiles, baseFilesIn, type BaseFiles } from './installation/base-files.js';
+export { baseFilesIn, type BaseFiles } from './installation/base-files.js';
+export {
+  connectionText,
+  readConnectionFile,
+  type ConnectionFile,
+  type KeptEngine,
+  type KeptJudge,
+} from './installation/connection-file.js';
 export { cappedBytes, folderBytes, modelsFolder } from './installation/data-folder.js';
 export { isJsonObject, type JsonObject } from './json/json-object.js';
 export { JsonScan, type JsonBounds, type JsonExcess } from './json/json-scan.js';
