@@ -26,7 +26,10 @@ const monitor = z.looseObject({ spec: z.looseObject({ endpoints: z.array(endpoin
 
 export { namespace, release };
 
-export function releaseRules(values: Values = {}, files: readonly string[] = []): RuleGroup[] {
+/** All that there are: judges that read words alone have no alert about their engines. */
+const votesAreAsked: Values = { judge: { backend: 'free' } };
+
+export function releaseRules(values: Values = votesAreAsked, files: readonly string[] = []): RuleGroup[] {
   return render(values, files)
     .filter(({ kind }) => kind === 'PrometheusRule')
     .flatMap((object) => rules.parse(object).spec.groups)
