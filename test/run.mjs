@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util';
 import { runCommand } from './run/command.mjs';
 import { countJunit, countStep, countVitest, slowestFiles, summaryLine } from './run/counts.mjs';
 import { listSteps, parts, setUp } from './run/steps.mjs';
+import takeTemporaryFolder from './run/temporary-folder.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
@@ -76,6 +77,7 @@ async function runAll(only) {
   say('▶ set-up');
   const { succeeded } = await runCommand(setUp, { cwd: root, minutes: 60, show: true });
   if (!succeeded) return { ...total, failed: 1 };
+  const removeTemporaryFolder = takeTemporaryFolder();
   const reports = mkdtempSync(join(tmpdir(), 'backtalk-test-'));
   /** @param {import('./run/steps.mjs').Step} step */
   const wanted = (step) => only === undefined || step.parts.some((part) => part === only);
@@ -96,6 +98,7 @@ async function runAll(only) {
   await takeFrom(first);
   await Promise.all([takeFrom(then), takeFrom(then)]);
   rmSync(reports, { recursive: true });
+  removeTemporaryFolder?.();
   return total;
 }
 

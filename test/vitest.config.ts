@@ -5,6 +5,7 @@ export default defineConfig({
   test: {
     include: ['**/*.test.ts'],
     exclude: ['dist/**', 'node_modules/**'],
+    globalSetup: './run/temporary-folder.mjs',
     fileParallelism: false,
     // Modules are loaded once for all files of a worker.
     isolate: false,

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { threadId } from 'node:worker_threads';
 import { testingErrors } from './until.js';
 
@@ -27,7 +27,9 @@ export async function freePort(): Promise<number> {
   throw testingErrors.portsUsedUp({ first, end });
 }
 
-const claims = join(tmpdir(), 'backtalk-test-ports');
+/** A run of tests has a folder of its own for temporary files (test/run/temporary-folder.mjs), and ports are of all runs. */
+const ofAllRuns = (folder: string) => (basename(folder).startsWith('backtalk-run-') ? dirname(folder) : folder);
+const claims = join(ofAllRuns(tmpdir()), 'backtalk-test-ports');
 
 /** A port that another process was given is that one's as long as it lives, whether it listens yet or not. */
 function isOurs(port: number): boolean {
