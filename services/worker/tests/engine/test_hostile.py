@@ -48,6 +48,21 @@ def test_a_callers_template_and_what_changes_how_the_models_is_applied_are_refus
     assert "OWN TEMPLATE" not in answer.text
 
 
+@pytest.mark.parametrize(
+    ("field", "items"), [("allowed_token_ids", "1.5"), ("prompt", "-1"), ("stop", "1"), ("bad_words", "{}")]
+)
+def test_a_list_of_nothing_but_wrong_values_is_answered_with_one_of_them(engine: Running, field: str, items: str):
+    body = f'{{"prompt": "hi", "{field}": [{",".join([items] * 40_000)}]}}'
+    answer = engine.client.post("/v1/completions", content=body, headers=JSON)
+    assert (answer.status_code, len(answer.text) < 1_000) == (400, True)
+
+
+def test_rows_that_no_room_is_for_are_refused_before_their_fields_are_read_for_each(engine: Running):
+    body = {"prompt": [[1]] * 1_000, "stop_token_ids": [10**9], "max_tokens": 1}
+    answer = engine.client.post("/v1/completions", json=body)
+    assert (answer.status_code, "asks for 1000 answers" in answer.json()["error"]["message"]) == (400, True)
+
+
 def test_plain_values_go_to_the_models_template(engine: Running):
     assert ask(engine, chat_template_kwargs={"enable_thinking": False, "effort": "low", "n": 1}).status_code == 200
     assert ask(engine, chat_template_kwargs={str(i): 1 for i in range(17)}).status_code == 400

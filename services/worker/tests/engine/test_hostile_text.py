@@ -42,6 +42,13 @@ def stopped(text: str) -> object:
     return [found.add(text[at : at + 4_096]) for at in range(0, len(text), 4_096)]
 
 
+def looked_for(text: str) -> object:
+    """As many characters of stop texts as of text, which begin as it does and are never complete."""
+    stop = text[: len(text) // 64]
+    found = StopText((stop + "\0", "\0" + stop, stop[1:] + "\0"), include=False)
+    return [found.add(text[at : at + 16]) for at in range(0, len(text) // 4, 16)]
+
+
 READERS: list[Callable[[str], object]] = [
     lambda text: requests.are_over([text.encode()], 10, text[:1].encode()),
     lambda text: requests.are_over([('"' + text).encode()], 10, text[:1].encode()),
@@ -49,6 +56,7 @@ READERS: list[Callable[[str], object]] = [
     raw_body,
     call,
     stopped,
+    looked_for,
     bytes_of_fallback,
     bytes_of_level,
 ]
@@ -59,6 +67,7 @@ NAMES = [
     "no body",
     "a message with a call",
     "stop texts",
+    "long stop texts",
     "fallback",
     "bytes",
 ]

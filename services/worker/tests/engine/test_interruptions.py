@@ -1,6 +1,7 @@
 """What cuts answers short: clients that go away, a full queue, a stop."""
 
 import json
+import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
@@ -68,6 +69,34 @@ def test_stopping_ends_answers_with_abort(tiny_folder: Path):
     reader.join(60)
     assert reasons[-1] in ("abort", "length")
     assert not reader.is_alive()
+
+
+def test_a_request_that_is_complete_after_answers_were_ended_is_told_that_the_engine_stops(tiny_folder: Path):
+    begun, late = threading.Event(), list[bytes]()
+    body = json.dumps({**CHAT, "max_tokens": 4}).encode()
+
+    def ask(url: str) -> None:
+        host, _, port = url.removeprefix("http://").partition(":")
+        head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
+        long = {**CHAT, "max_tokens": 470, "ignore_eos": True, "stream": True}
+        with (
+            socket.create_connection((host, int(port)), timeout=60) as slow,
+            httpx.stream("POST", f"{url}/v1/chat/completions", json=long, timeout=60) as answer,
+        ):
+            slow.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body[:5])
+            for line in answer.iter_lines():
+                begun.set()
+                if '"finish_reason":"abort"' in line.replace(" ", ""):
+                    break
+            slow.sendall(body[5:])
+            late.append(slow.recv(65_536))
+
+    with run_engine(load_model(tiny_folder), shutdown_seconds=0) as running:
+        reader = threading.Thread(target=ask, args=(running.url,))
+        reader.start()
+        assert begun.wait(60)
+    reader.join(60)
+    assert late[0].startswith(b"HTTP/1.1 503")
 
 
 ASKED = {

@@ -1,3 +1,5 @@
+import random
+
 import pytest
 
 from backtalk_worker.engine.domain.text import IncrementalText, StopText, TokenBytes
@@ -47,6 +49,27 @@ def test_a_stop_text_across_tokens_is_found_and_cut():
         ("", None),
         ("", "END."),
     ]
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 7])
+def test_a_stop_text_is_found_where_searching_the_whole_text_finds_it(parts: int):
+    rng = random.Random(parts)
+    for _ in range(400):
+        stops = ["".join(rng.choices("ab", k=rng.randint(1, 5))) for _ in range(rng.randint(1, 3))]
+        text = "".join(rng.choices("abc", [4, 4, 1], k=24))
+        found = StopText(stops, include=False)
+        shown, complete = "", None
+        for at in range(0, len(text), parts):
+            more, complete = found.add(text[at : at + parts])
+            shown += more
+            if complete is not None:
+                break
+        first = min((text.find(stop) + len(stop) for stop in stops if stop in text), default=None)
+        assert (complete is None) == (first is None), (stops, text)
+        if complete is None:
+            assert shown + found.flush() == text
+        else:
+            assert text.startswith(shown + complete), (stops, text)
 
 
 def test_text_that_only_looked_like_a_stop_is_shown_when_it_is_not_one():

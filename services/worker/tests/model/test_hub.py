@@ -122,6 +122,15 @@ def test_what_was_cut_off_goes_on_where_it_ended(hub: Hub, tmp_path: Path):
     assert hub.ranges("model.safetensors") == []
 
 
+def test_a_part_that_is_longer_than_the_file_is_begun_anew(hub: Hub, tmp_path: Path):
+    hub.models[NAME]["model.safetensors"] = WEIGHTS
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "model.safetensors.part").write_bytes(WEIGHTS * 2)
+    assert fetched(hub, tmp_path, "--weights").returncode == 0
+    assert hub.ranges("cdn/maker/tiny/model.safetensors") == [""]
+    assert (tmp_path / "model" / "model.safetensors").read_bytes() == WEIGHTS
+
+
 def test_a_file_that_is_not_what_the_hub_states_is_thrown_away(hub: Hub, tmp_path: Path):
     hub.spoilt = True
     assert "what came of model.safetensors is not what the hub states" in refusal(hub, tmp_path, "--weights")

@@ -120,6 +120,9 @@ def fetch(model: HubModel, file: HubFile, folder: Path) -> None:
         return
     # Small files come compressed now and then, and cannot be gone on with.
     there = part.stat().st_size if file.digest and part.exists() else 0
+    if there > file.size:
+        # Of another revision.
+        there = 0
     url = hf_hub_url(model.name, file.name, revision=model.revision)
     headers = {**build_hf_headers(), "Accept-Encoding": "identity"}
     location = get_hf_file_metadata(url).location

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -110,7 +111,7 @@ def load_model(
     tokenizer = _read_tokenizer(folder)
     _refuse_unknown(folder)
     how = {} if quantization == "none" else _quantized(dtype, device)
-    network = AutoModelForCausalLM.from_pretrained(str(folder), dtype=dtype, local_files_only=True, **how).eval()
+    network = _read_network(folder, dtype=dtype, **how)
     if quantization == "none":
         network.to(torch.device(device))  # type: ignore[arg-type]
     else:
@@ -123,6 +124,21 @@ def load_model(
         vocabulary_size=int(network.config.vocab_size),
         end_ids=_end_ids(network.generation_config, tokenizer),
     )
+
+
+def _read_network(folder: Path, **how: Any) -> Any:
+    """OSError says in one line what can't be read, or which weights the folder lacks: chance would fill them in."""
+    try:
+        read: Any = AutoModelForCausalLM.from_pretrained(
+            str(folder), local_files_only=True, output_loading_info=True, **how
+        )
+    except (SafetensorError, ValueError) as error:
+        raise OSError(f"the model in {folder} can't be read: {str(error).partition(chr(10))[0]}") from error
+    network, found = read
+    missing = sorted(found["missing_keys"])
+    if missing:
+        raise OSError(f"the model in {folder} lacks {len(missing)} of its weights, among them {missing[0]}")
+    return network.eval()
 
 
 FOLLOWED = ("gemma3_text", "llama", "mistral", "qwen2", "qwen3")

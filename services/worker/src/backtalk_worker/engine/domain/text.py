@@ -62,11 +62,43 @@ class IncrementalText:
         return added, added
 
 
+class _Match:
+    """How much of a stop text stands at the end of what was read, in linear time (Knuth, Morris and Pratt)."""
+
+    def __init__(self, stop: str) -> None:
+        self._stop = stop
+        self.length = 0
+        # Of each beginning, the longest shorter one that it ends with.
+        self._shorter = [0] * len(stop)
+        length = 0
+        for at in range(1, len(stop)):
+            length = self._longer(length, stop[at])
+            self._shorter[at] = length
+
+    @property
+    def is_whole(self) -> bool:
+        return self.length == len(self._stop)
+
+    def read(self, text: str) -> bool:
+        """Whether the stop text is complete somewhere in it; what comes after that is not read."""
+        for character in text:
+            self.length = self._longer(self.length, character)
+            if self.is_whole:
+                return True
+        return False
+
+    def _longer(self, length: int, character: str) -> int:
+        while length and self._stop[length] != character:
+            length = self._shorter[length - 1]
+        return length + 1 if self._stop[length] == character else 0
+
+
 class StopText:
     """Holds back text that may be the start of a stop text, and says when one is complete."""
 
     def __init__(self, stops: Sequence[str], include: bool) -> None:
         self._stops = tuple(stops)
+        self._matches = [_Match(stop) for stop in stops]
         self._include = include
         self._held = ""
 
@@ -75,13 +107,14 @@ class StopText:
         if not self._stops:
             return text, None
         self._held += text
-        found = min(((self._held.find(stop), stop) for stop in self._stops if stop in self._held), default=None)
-        if found is not None:
-            start, stop = found
+        if sum(match.read(text) for match in self._matches):
+            start, stop = min((self._held.find(stop), stop) for stop in self._stops if stop in self._held)
             text = self._held[: start + len(stop)] if self._include else self._held[:start]
             self._held = ""
+            for match in self._matches:
+                match.length = 0
             return text, stop
-        safe = len(self._held) - max(self._overlap(stop) for stop in self._stops)
+        safe = len(self._held) - max(match.length for match in self._matches)
         text, self._held = self._held[:safe], self._held[safe:]
         return text, None
 
@@ -89,8 +122,3 @@ class StopText:
         """What was held back, once the answer ends for another reason."""
         held, self._held = self._held, ""
         return held
-
-    def _overlap(self, stop: str) -> int:
-        """How many characters at the end of the held text begin the stop text."""
-        longest = min(len(stop) - 1, len(self._held))
-        return next((n for n in range(longest, 0, -1) if self._held.endswith(stop[:n])), 0)

@@ -55,12 +55,10 @@ class GenerateRoutes(Routes):
         reader = self.prompts
         answers = reader.readers(request, prompts[0]) if isinstance(request, ChatRequest) else None
         kept = reader.kept_ids if answers else frozenset[int]()
-        pairs = [
-            (ids, sampling)
-            for ids in prompts
-            for sampling in read_samplings(request, len(ids), reader.length_max, reader.model, kept)
-        ]
-        rows, samplings = [ids for ids, _ in pairs], [sampling for _, sampling in pairs]
+        self.engine.refuse_beyond_room(len(prompts) * max(1, request.n))
+        lengths = [len(ids) for ids in prompts]
+        samplings = read_samplings(request, lengths, reader.length_max, reader.model, kept)
+        rows = [ids for ids in prompts for _ in range(request.n)]
         salt = request.cache_salt or ""
         generation = self.engine.generate(request.model, [Prompt(tuple(ids), salt) for ids in rows], samplings)
         writer: AnswerWriter

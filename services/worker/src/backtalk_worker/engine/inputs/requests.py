@@ -13,9 +13,11 @@ from starlette.requests import Request
 
 from backtalk_worker.engine import errors
 
-Ids = list[Annotated[int, Field(ge=0)]]
+Item = TypeVar("Item")
+Listed = Annotated[list[Item], Field(fail_fast=True)]
+"""One wrong item is named: a million of them would be a million problems."""
+Ids = Listed[Annotated[int, Field(ge=0)]]
 INT64 = 2**63
-SALT_LENGTH_MAX = 1024
 OBJECTS_MAX = 50_000
 """Objects and lists in a body: each takes a hundred bytes and more once it is decoded, whatever it is in JSON."""
 MEMBERS_MAX = 1_000_000
@@ -45,14 +47,14 @@ class GenerationRequest(_Body):
     top_k: int | None = None
     min_p: float | None = None
     seed: Annotated[int | None, Field(ge=-INT64, lt=INT64)] = None
-    stop: str | list[str] | None = None
-    stop_token_ids: list[int] | None = None
+    stop: str | Listed[str] | None = None
+    stop_token_ids: Listed[int] | None = None
     min_tokens: int = 0
     ignore_eos: bool = False
     include_stop_str_in_output: bool = False
     skip_special_tokens: bool = True
-    allowed_token_ids: list[int] | None = None
-    logprob_token_ids: list[int] | None = None
+    allowed_token_ids: Listed[int] | None = None
+    logprob_token_ids: Listed[int] | None = None
     prompt_logprobs: int | None = None
     # Not in vLLM, which ignores it and scores all: ids before this index need no score, so that the keys and values of
     # a known beginning are used again.
@@ -68,7 +70,7 @@ class GenerationRequest(_Body):
     presence_penalty: float | None = None
     repetition_penalty: float | None = None
     logit_bias: dict[str, float] | None = None
-    bad_words: list[str] | None = None
+    bad_words: Listed[str] | None = None
     use_beam_search: bool | None = None
     structured_outputs: Any = None
     response_format: Any = None
@@ -88,11 +90,11 @@ class GenerationRequest(_Body):
 class ChatRequest(GenerationRequest):
     """`POST /v1/chat/completions`."""
 
-    messages: list[dict[str, Any]]
+    messages: Listed[dict[str, Any]]
     max_completion_tokens: int | None = None
     logprobs: bool | None = False
     top_logprobs: int | None = None
-    tools: list[dict[str, Any]] | None = None
+    tools: Listed[dict[str, Any]] | None = None
     tool_choice: str | dict[str, Any] | None = None
     add_generation_prompt: bool = True
     continue_final_message: bool = False
@@ -110,7 +112,7 @@ class ChatRequest(GenerationRequest):
 class CompletionRequest(GenerationRequest):
     """`POST /v1/completions`."""
 
-    prompt: Ids | list[Ids] | str | list[str] | None = None
+    prompt: Ids | Listed[Ids] | str | Listed[str] | None = None
     max_tokens: int | None = 16
     logprobs: int | None = None
     echo: bool | None = False
@@ -127,8 +129,8 @@ class TokenizeRequest(_Body):
 
     model: str | None = None
     prompt: str | None = None
-    messages: list[dict[str, Any]] | None = None
-    tools: list[dict[str, Any]] | None = None
+    messages: Listed[dict[str, Any]] | None = None
+    tools: Listed[dict[str, Any]] | None = None
     add_generation_prompt: bool = True
     add_special_tokens: bool = True
     chat_template_kwargs: dict[str, Any] | None = None

@@ -4,6 +4,7 @@ A field whose effect this engine does not have is refused when it would change t
 """
 
 import dataclasses
+from collections.abc import Sequence
 
 from backtalk_worker.engine import errors
 from backtalk_worker.engine.domain.request import Sampling
@@ -14,23 +15,26 @@ ROWS_MAX = 64
 TOP_LOGPROBS_MAX = 20
 LOGPROB_IDS_MAX = 128
 STOPS_MAX = 16
+STOP_LENGTH_MAX = 1000
+NAME_LENGTH_MAX = 1024
+"""Of what stands in memory or in every part of an answer: a salt, a request's id."""
 
 
 def read_samplings(
     request: ChatRequest | CompletionRequest,
-    prompt_length: int,
+    prompt_lengths: Sequence[int],
     length_max: int,
     model: LoadedModel,
     kept_ids: frozenset[int] = frozenset(),
 ) -> list[Sampling]:
-    """`n` samplings; with a seed, row i draws with seed + i."""
+    """`n` samplings a prompt, in the order of the prompts; with a seed, row i of each draws with seed + i."""
     _refuse_unsupported(request)
     _check_ranges(request)
     _check_ids(request, model.vocabulary_size)
     if request.allowed_token_ids is not None and not request.allowed_token_ids:
         raise _invalid("allowed_token_ids", "It allows no id at all.")
     sampling = Sampling(
-        max_tokens=_max_tokens(request, prompt_length, length_max),
+        max_tokens=length_max,
         min_tokens=request.min_tokens,
         temperature=_temperature(request.temperature),
         top_p=1.0 if request.top_p is None else request.top_p,
@@ -48,10 +52,15 @@ def read_samplings(
         prompt_logprobs=None if request.stream else request.prompt_logprobs,
         prompt_logprobs_start=request.prompt_logprobs_start,
     )
-    if sampling.min_tokens and sampling.allowed_ids and {*sampling.allowed_ids} <= sampling.end_ids | sampling.stop_ids:
-        raise _invalid("allowed_token_ids", "All of them end the answer, which `min_tokens` does not let end yet.")
-    seeds = [None if request.seed is None else request.seed + i for i in range(request.n)]
-    return [dataclasses.replace(sampling, seed=seed) for seed in seeds]
+    allowed, ending = {*sampling.allowed_ids}, sampling.end_ids | sampling.stop_ids
+    if sampling.min_tokens and (allowed <= ending if allowed else len(ending) >= model.vocabulary_size):
+        field = "allowed_token_ids" if allowed else "stop_token_ids"
+        raise _invalid(field, "All ids that may be drawn end the answer, which `min_tokens` does not let end yet.")
+    return [
+        dataclasses.replace(sampling, max_tokens=most, seed=None if request.seed is None else request.seed + row)
+        for most in [_max_tokens(request, length, length_max) for length in prompt_lengths]
+        for row in range(request.n)
+    ]
 
 
 def _invalid(param: str, message: str, value: object = None) -> errors.BadRequestError:
@@ -121,6 +130,9 @@ def _check_ranges(request: GenerationRequest) -> None:
     salt = request.cache_salt
     if salt is not None and not (isinstance(salt, str) and salt):
         raise _invalid("cache_salt", "Parameter 'cache_salt' must be a non-empty string if provided.")
+    for field, text in (("cache_salt", salt), ("request_id", request.request_id)):
+        if text is not None and len(text) > NAME_LENGTH_MAX:
+            raise _invalid(field, f"{field} must have at most {NAME_LENGTH_MAX} characters, got {len(text)}.")
 
 
 def _check_ids(request: ChatRequest | CompletionRequest, vocabulary: int) -> None:
@@ -154,6 +166,8 @@ def _stops(request: GenerationRequest) -> tuple[str, ...]:
         raise _invalid("stop", f"At most {STOPS_MAX} stop strings are allowed.")
     if any(not stop for stop in stops):
         raise _invalid("stop", "stop cannot contain an empty string.")
+    if any(len(stop) > STOP_LENGTH_MAX for stop in stops):
+        raise _invalid("stop", f"A stop string has at most {STOP_LENGTH_MAX} characters.")
     return tuple(stops)
 
 

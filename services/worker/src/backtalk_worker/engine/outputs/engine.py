@@ -89,6 +89,7 @@ class Engine:
         self._owners: dict[Ticket, Generation] = {}
         self.adapters: dict[str, Adapter] = {}
         self._loading: set[str] = set()
+        self._is_ending = False
         self.base_name = base_name
         self.created = int(time.time())
 
@@ -106,7 +107,8 @@ class Engine:
         self._loop.stop()
 
     def abort_all(self) -> None:
-        """Ends all answers early, with finish reason 'abort'."""
+        """Ends all answers early, with finish reason 'abort', and begins none any more."""
+        self._is_ending = True
         self._loop.abort_all()
 
     def resolve(self, name: str | None) -> Adapter | None:
@@ -118,16 +120,20 @@ class Engine:
             raise errors.ModelNotFoundError(name, known, param="model")
         return self.adapters[name]
 
+    def refuse_beyond_room(self, rows: int) -> None:
+        """More rows than it ever takes, or than it can take now, are an error."""
+        if rows > self._limits.requests_max:
+            raise errors.TooManyRowsError(rows, self._limits.requests_max)
+        if len(self._owners) + rows > self._limits.requests_max:
+            self.events.refused()
+            raise errors.EngineBusyError
+
     def generate(self, model: str | None, prompts: Sequence[Prompt], samplings: Sequence[Sampling]) -> Generation:
         """Submits one row per (prompt, sampling) pair; refuses them all when there is no room for them all."""
         adapter = self.resolve(model)
-        if not self.is_healthy:
+        if self._is_ending or not self.is_healthy:
             raise errors.EngineStoppedError
-        if len(prompts) > self._limits.requests_max:
-            raise errors.TooManyRowsError(len(prompts), self._limits.requests_max)
-        if len(self._owners) + len(prompts) > self._limits.requests_max:
-            self.events.refused()
-            raise errors.EngineBusyError
+        self.refuse_beyond_room(len(prompts))
         tickets = [Ticket(p, s, adapter, i) for i, (p, s) in enumerate(zip(prompts, samplings, strict=True))]
         generation = Generation(self, tickets)
         for ticket in tickets:
