@@ -53,6 +53,23 @@ it('clients’ keys that somebody has put into the Secret are kept', async () =>
   expect(dataOf(await renderedOver([held]))['keys.json']).toBe(keys);
 });
 
+const sumsByComponent = (objects: readonly RenderedObject[]) =>
+  Object.fromEntries(podsOf(objects).map(({ component, annotations }) => [component, annotations['checksum/secrets']]));
+
+it.each([
+  ['clients’ keys restart no pod', 'keys.json', /^$/],
+  ['a client’s own key restarts the pod for commands alone', 'client-key', /^commands$/],
+  ['the engines’ key restarts every pod', 'engine-key', /./],
+])('of an edited Secret, %s', async (_, key, which) => {
+  const edited = { ...dataOf(render()), [key]: Buffer.from('{"keys":[]}').toString('base64') };
+  const before = sumsByComponent(render());
+  const after = sumsByComponent(await renderedOver([{ ...secretOf(render()), data: edited }]));
+  const restarted = Object.keys(before).filter((component) => before[component] !== after[component]);
+  const longRunning = Object.keys(before).filter((component) => before[component] !== undefined);
+  expect(longRunning).toContain('commands');
+  expect(restarted).toEqual(longRunning.filter((component) => which.test(component)));
+});
+
 it('a cluster that holds none is given new ones', async () => {
   const after = dataOf(await renderedOver([]));
   const before = dataOf(render());

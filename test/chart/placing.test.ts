@@ -38,6 +38,8 @@ it('pods that cannot be spread wait, where the values say so', () => {
     const unsatisfiable = spec.topologySpreadConstraints.map((constraint) => constraint['whenUnsatisfiable']);
     // A machine room of one's own labels no zones, and a node without the label would be passed over.
     expect(unsatisfiable).toEqual(['DoNotSchedule', 'ScheduleAnyway']);
+    // A tainted node is empty for ever, and the others may then have one pod each.
+    for (const constraint of spec.topologySpreadConstraints) expect(constraint['nodeTaintsPolicy']).toBe('Honor');
   }
 });
 

@@ -103,7 +103,7 @@ const ofTheTemplates: readonly (readonly [string, Values, RegExp])[] = [
       keda: { prometheusUrl: 'http://p:9090' },
       metrics: { serviceMonitor: { enabled: false } },
     },
-    /metrics\.serviceMonitor\.enabled: judge\.autoscaling\.kind=keda/,
+    /metrics\.serviceMonitor\.enabled: judge\.autoscaling\.kind=keda .* or keda\.queries\.judge/,
   ],
   ['production on one broker', { profile: 'production' }, /nats\.enabled: profile production/],
   [
@@ -232,6 +232,11 @@ const ofTheTemplates: readonly (readonly [string, Values, RegExp])[] = [
     'a cache as large as its volume',
     { pools: { training: { cache: { max: '5Gi' } } } },
     /training\.cache\.max: must be less/,
+  ],
+  [
+    'a Valkey whose file outgrows its volume',
+    { valkey: { size: '1Gi' } },
+    /valkey\.size: 1Gi is less than three times valkey\.memoryMax \(512mb\)/,
   ],
   ['a Valkey as large as its limit', { valkey: { memoryMax: '1gb' } }, /valkey\.memoryMax: must be less/],
   ['a hub without a commit', { model: { hub: 'a/b' } }, /model\.revision: give the commit of a\/b/],

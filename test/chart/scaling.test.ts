@@ -112,6 +112,18 @@ describe('one meaning for each number', () => {
     });
   });
 
+  it('a query of one’s own among KEDA’s needs no label of the chart’s ServiceMonitor', () => {
+    const queries = { 'engine-judge': 'sum(mine)', judge: 'max(age)' };
+    const values = {
+      judge: { autoscaling: { kind: 'keda' } },
+      pools: { judge: pool },
+      metrics: { serviceMonitor: { enabled: false } },
+      keda: { prometheusUrl: 'http://p:9090', queries },
+    };
+    expect(thresholdOf('engine-judge', values)).toMatchObject({ query: 'sum(mine)', threshold: '9' });
+    expect(thresholdOf('judge', values)).toMatchObject({ query: 'max(age)' });
+  });
+
   it('an empty answer of Prometheus is an error and no zero', () => {
     expect(thresholdOf('engine-judge', { pools: { judge: pool } })).toMatchObject({
       ignoreNullValues: 'false',

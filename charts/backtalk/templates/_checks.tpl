@@ -39,10 +39,13 @@
 {{- if not .Values.nats.external.existingSecret }}{{ fail "nats.external.existingSecret: give the Secret with the users' passwords (keys nats-<user>)." }}{{ end }}
 {{- end }}
 {{- if and (not .Values.valkey.enabled) (not .Values.valkey.external.existingSecret) }}{{ fail "valkey.external.existingSecret: give the Secret with the key valkey-url, or set valkey.enabled=true." }}{{ end }}
-{{- with (.Values.valkey.resources.limits | default dict).memory }}
+{{- if .Values.valkey.enabled }}
 {{- $units := dict "kb" "Ki" "mb" "Mi" "gb" "Gi" }}
-{{- $max := printf "%s%s" (regexFind "^[0-9]+" $.Values.valkey.memoryMax) (get $units (regexFind "[a-z]+$" $.Values.valkey.memoryMax)) }}
-{{- if and $.Values.valkey.enabled (ge (include "backtalk.bytes" $max | int64) (include "backtalk.bytes" . | int64)) }}{{ fail (printf "valkey.memoryMax: must be less than valkey.resources.limits.memory (%s), or the kernel ends it before it is full." (toString .)) }}{{ end }}
+{{- $max := printf "%s%s" (regexFind "^[0-9]+" .Values.valkey.memoryMax) (get $units (regexFind "[a-z]+$" .Values.valkey.memoryMax)) }}
+{{- if lt (include "backtalk.bytes" .Values.valkey.size | int64) (include "backtalk.bytes" $max | int64 | mul 3) }}{{ fail (printf "valkey.size: %s is less than three times valkey.memoryMax (%s): its file grows to twice what it holds before it is written anew, beside the old one; give the volume more." .Values.valkey.size .Values.valkey.memoryMax) }}{{ end }}
+{{- with (.Values.valkey.resources.limits | default dict).memory }}
+{{- if ge (include "backtalk.bytes" $max | int64) (include "backtalk.bytes" . | int64) }}{{ fail (printf "valkey.memoryMax: must be less than valkey.resources.limits.memory (%s), or the kernel ends it before it is full." (toString .)) }}{{ end }}
+{{- end }}
 {{- end }}
 {{- if eq .Values.blobs.store "s3" }}
 {{- if not .Values.blobs.s3.bucket }}{{ fail "blobs.s3.bucket: the store s3 needs a bucket." }}{{ end }}
@@ -76,9 +79,10 @@
 
 {{/* (root, name, settings) */}}
 {{- define "backtalk.checkOwner" -}}
+{{- $component := replace "pools." "engine-" .name }}
 {{- if and (include "backtalk.scales" .settings) (not (kindIs "invalid" .settings.replicas)) }}{{ fail (printf "%s.replicas: %s.autoscaling.kind=%s owns the replicas; set replicas to null, or the kind to none." .name .name .settings.autoscaling.kind) }}{{ end }}
 {{- if and (eq .settings.autoscaling.kind "keda") (not .root.Values.keda.prometheusUrl) }}{{ fail (printf "keda.prometheusUrl: %s.autoscaling.kind=keda needs a Prometheus to ask." .name) }}{{ end }}
-{{- if and (eq .settings.autoscaling.kind "keda") (not .root.Values.metrics.serviceMonitor.enabled) (not .settings.autoscaling.query) }}{{ fail (printf "metrics.serviceMonitor.enabled: %s.autoscaling.kind=keda asks for labels that only the chart's ServiceMonitor adds; set it to true, or give %s.autoscaling.query." .name .name) }}{{ end }}
+{{- if and (eq .settings.autoscaling.kind "keda") (not .root.Values.metrics.serviceMonitor.enabled) (not .settings.autoscaling.query) (not (get .root.Values.keda.queries $component)) }}{{ fail (printf "metrics.serviceMonitor.enabled: %s.autoscaling.kind=keda asks for labels that only the chart's ServiceMonitor adds; set it to true, or give %s.autoscaling.query or keda.queries.%s." .name .name $component) }}{{ end }}
 {{- if gt (int .settings.autoscaling.min) (int .settings.autoscaling.max) }}{{ fail (printf "%s.autoscaling.min: is more than %s.autoscaling.max." .name .name) }}{{ end }}
 {{- end }}
 

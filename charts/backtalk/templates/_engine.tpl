@@ -33,6 +33,7 @@ args:
 - --logprobs-mode=processed_logprobs
 - --shutdown-timeout={{ .root.Values.gateway.answerSeconds }}
 {{- if .hasLoader }}
+{{- include "backtalk.vllmTools" .pool }}
 - --enable-lora
 - --max-loras={{ include "backtalk.adapterPlaces" (dict "root" .root "count" .pool.adapters.loaded) }}
 - --max-cpu-loras={{ include "backtalk.adapterPlaces" (dict "root" .root "count" .pool.adapters.kept) }}
@@ -50,6 +51,19 @@ args:
 {{- end }}
 {{- if gt (int .pool.gpu.count) 1 }}
 - --tensor-parallel-size={{ .pool.gpu.count }}
+{{- end }}
+{{- end }}
+
+{{/* Without both, vLLM refuses each request that has tools. What the reader's own arguments say already is theirs. */}}
+{{- define "backtalk.vllmTools" }}
+{{- $own := join " " .extraArgs }}
+{{- if .toolParser }}
+{{- if not (contains "enable-auto-tool-choice" $own) }}
+- --enable-auto-tool-choice
+{{- end }}
+{{- if not (contains "--tool-call-parser" $own) }}
+- --tool-call-parser={{ .toolParser }}
+{{- end }}
 {{- end }}
 {{- end }}
 

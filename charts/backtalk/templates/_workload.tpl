@@ -93,6 +93,8 @@ topologySpreadConstraints:
   - maxSkew: 1
     topologyKey: {{ . }}
     {{- /* A node without the label is passed over where spreading is a must, and many clusters label no zones. */}}
+    {{- /* Else nodes that refuse the pod count as empty ones, and it waits where spreading is a must. */}}
+    nodeTaintsPolicy: Honor
     whenUnsatisfiable: {{ ternary $values.topologySpread "ScheduleAnyway" (eq . "kubernetes.io/hostname") }}
     labelSelector:
       matchLabels:
@@ -117,12 +119,14 @@ volumes:
 {{- end }}
 
 {{/*
-A pod starts again when a file that it reads at its start has changed, or a secret that the chart generated. Of a Secret that
+A pod starts again when a file that it reads at its start has changed, or a generated secret that it reads then. Of a Secret that
 is somebody else's only the name is known here: when its content changes, pods are restarted by hand.
 */}}
 {{- define "backtalk.podAnnotations" -}}
 {{- if .kind }}
-checksum/secrets: {{ ternary (include "backtalk.generatedSecret" .root) .root.Values.secrets.existingSecret (empty .root.Values.secrets.existingSecret) | sha256sum }}
+{{- /* Gateways read clients' keys again by themselves; a client's own key is read at their start by commands alone. */}}
+{{- $read := omit (include "backtalk.generatedSecret" .root | fromYaml) "keys.json" (ternary "" "client-key" (eq .component "commands")) | toYaml }}
+checksum/secrets: {{ ternary $read .root.Values.secrets.existingSecret (empty .root.Values.secrets.existingSecret) | sha256sum }}
 {{- end }}
 {{- with .checksum }}
 checksum/config: {{ . | sha256sum }}
