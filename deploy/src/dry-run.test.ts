@@ -156,10 +156,7 @@ describe('a dry run', () => {
     expect(visible).toEqual(['0', '0']);
     const share = by.get('engine')?.command.find((word) => word.startsWith('--gpu-memory-utilization='));
     expect(Number(share?.split('=')[1])).toBeLessThan(0.6);
-    expect(by.get('judge')?.environment).toMatchObject({
-      BACKTALK_JUDGE_BACKEND: 'free',
-      BACKTALK_JUDGE_VOTE_SHARE: '1',
-    });
+    expect(by.get('judge')?.environment).toMatchObject({ BACKTALK_JUDGE_BACKEND: 'free' });
     expect(by.has('judge-engine')).toBe(false);
   });
 

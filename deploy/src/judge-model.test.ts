@@ -188,6 +188,8 @@ const wordsJudge =
 
 it.each([
   [{ ...votes, BACKTALK_JUDGE_URL: 'http://judges' }, 'votes of http://judges (BACKTALK_JUDGE_URL)'],
+  [votes, 'votes of the serving engine (BACKTALK_JUDGE_VOTE_SHARE 1)'],
+  [{ ...votes, BACKTALK_JUDGE_VOTE_SHARE: '0' }, wordsJudge],
   [{ ...votes, BACKTALK_JUDGE_VOTE_SHARE: '0.5' }, 'votes of the serving engine (BACKTALK_JUDGE_VOTE_SHARE 0.5)'],
   [{ BACKTALK_JUDGE_URL: 'http://judges', BACKTALK_JUDGE_VOTE_SHARE: '0.5' }, wordsJudge],
   [{}, wordsJudge],

@@ -78,7 +78,7 @@ export function reasonOfJudge(judge: JudgeModel | undefined, environment: Readon
   const isAsked = environment['BACKTALK_JUDGE_BACKEND'] === 'free';
   const named = environment['BACKTALK_JUDGE_URL'] ?? '';
   if (isAsked && named !== '') return `votes of ${named} (BACKTALK_JUDGE_URL)`;
-  const share = Number(environment['BACKTALK_JUDGE_VOTE_SHARE'] ?? 0);
+  const share = Number(environment['BACKTALK_JUDGE_VOTE_SHARE'] ?? 1);
   if (isAsked && share > 0) return `votes of the serving engine (BACKTALK_JUDGE_VOTE_SHARE ${String(share)})`;
   return "words and tools' fields (the base model's votes are no better; --judge-url URL names a model that reads)";
 }

@@ -192,12 +192,6 @@ function service(machine: Machine, name: ServiceName, own: Readonly<Record<strin
   };
 }
 
-/**
- * The laptop's model gets no votes: on 260 turns of another hand verdicts by words and tools' fields are right .70 of the time,
- * with its votes .66 (balanced), and three votes keep the one engine busy for a second a turn.
- */
-const votesOfLaptop = '0';
-
 /** Twelve questions take 19 s of the laptop's one engine, beside people who talk to it. */
 const quickGate = { BACKTALK_BEHAVIOUR_PROBES: '8', BACKTALK_BEHAVIOUR_TOKENS: '16' };
 
@@ -264,14 +258,7 @@ function judgeOf(machine: Machine, environment: Machine['environment']): Readonl
   const named = namedJudge(machine, environment);
   const votes = machine.votes === undefined ? {} : { BACKTALK_JUDGE_VOTES: String(machine.votes) };
   if (named !== undefined) return { ...named.variables, ...votes, BACKTALK_ENGINE_KEY: named.key };
-  const reads = readsItself(machine, environment);
-  const share = 'BACKTALK_JUDGE_BACKEND' in reads ? '1' : votesOfLaptop;
-  return {
-    ...reads,
-    ...votes,
-    BACKTALK_ENGINE_KEY: engineAccess(machine).judgeKey,
-    BACKTALK_JUDGE_VOTE_SHARE: environment['BACKTALK_JUDGE_VOTE_SHARE'] ?? share,
-  };
+  return { ...readsItself(machine, environment), ...votes, BACKTALK_ENGINE_KEY: engineAccess(machine).judgeKey };
 }
 
 /** The trainer asks a judge that reads, with that judge's key beside the one of this machine's engine. */

@@ -4,7 +4,6 @@ import { engineStreams } from './engine-streams.js';
 import { feedbackToWeights } from './feedback-to-weights.js';
 import { firstToken } from './first-token.js';
 import { gatewayCost } from './gateway-cost.js';
-import { judgeVotes } from './judge-votes.js';
 import { longStep } from './long-step.js';
 import { memory } from './memory.js';
 import { stepTime } from './step-time.js';
@@ -17,7 +16,6 @@ export const benchmarks: readonly Benchmark[] = [
   firstToken,
   swapTime,
   engineStreams,
-  judgeVotes,
   voteScaling,
   stepTime,
   longStep,

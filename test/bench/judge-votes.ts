@@ -1,11 +1,11 @@
-// How many votes the judge casts in a second with the laptop's model, from the first turn that waits to the last that is judged.
+// How many votes a judge casts in a second, from the first turn that waits to the last that is judged.
 import { FactReader, folderBlobStore, jsonCodec, kvBucket, type Broker } from '@backtalk/kit';
 import { until } from '@backtalk/kit/testing';
 import type { TurnJudged } from '@backtalk/proto/facts';
 import { z } from 'zod';
 import type { TestMachine } from '../loop/machine.js';
 import { randomFrom } from '../loop/random.js';
-import type { Benchmark, BenchmarkContext, Measured } from './benchmark.js';
+import type { BenchmarkContext, Measured } from './benchmark.js';
 import { benchErrors } from './errors.js';
 import { publishTurns } from './turns-to-judge.js';
 
@@ -14,7 +14,6 @@ export interface VoteSizes {
   readonly turns: number;
 }
 
-const sizes: VoteSizes = { runs: 3, turns: 12 };
 const warmUpTurns = 4;
 const judgedWithinMs = 180_000;
 const learning = 'backtalk.learning';
@@ -24,16 +23,6 @@ interface Run {
   readonly turnsPerSecond: number;
   readonly judged: readonly TurnJudged[];
 }
-
-export const judgeVotes: Benchmark = {
-  name: 'judge',
-  about: "votes a second with the laptop's model",
-  run: (context) =>
-    context.machine(
-      { engine: 'builtin', training: 'real', environment: { judge: { BACKTALK_JUDGE_VOTE_SHARE: '1' } } },
-      (machine) => measureVotes(context, machine, sizes),
-    ),
-};
 
 export async function measureVotes(
   context: BenchmarkContext,
