@@ -1,13 +1,20 @@
 """The cache of blobs: whole or absent, verified, bounded."""
 
+import asyncio
 import hashlib
 import resource
 import signal
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from backtalk_worker.gen.backtalk.v1 import training_pb2
+from backtalk_worker.process.log import create_logger
 from backtalk_worker.training.errors import BlobMissingError, BlobRefusedError, CacheFailedError, CacheHeldError
-from backtalk_worker.training.outputs.blob_cache import MADE, BlobCache, hold_folder
+from backtalk_worker.training.events import TrainingEvents
+from backtalk_worker.training.inputs.grpc_service import TrainingWorkerServicer
+from backtalk_worker.training.inputs.training_calls import TrainingCalls
+from backtalk_worker.training.outputs.blob_cache import MADE, SENT, SENT_MAX, BlobCache, hold_folder
 
 
 def digest_of(data):
@@ -104,6 +111,67 @@ def test_what_a_step_makes_stays_until_its_result_is_pinned_however_much_it_is(t
     cache.pin(MADE, [])
     cache.put(b"m")
     assert adapter in cache.missing([adapter, optimiser])
+
+
+def sent(cache, data):
+    digest = digest_of(data)
+    with cache.writer(digest) as writer:
+        writer.write(data)
+        writer.finish(SENT)
+    return digest
+
+
+class Wire:
+    """A worker that can be asked in this process, and computes nothing: a step reads what it begins with."""
+
+    def __init__(self, cache):
+        self.cache = cache
+        events = TrainingEvents(create_logger("training", "error"))
+        self.calls = TrainingCalls(self.read, ThreadPoolExecutor(1), cache, events)
+        self.servicer = TrainingWorkerServicer(None, cache, self.calls, None, events, None)  # type: ignore[arg-type]
+
+    def read(self, request, _progress):
+        for file in [*request.parent_adapter, *request.parent_training_state]:
+            self.cache.get(file.digest)
+        return training_pb2.TrainResult()
+
+    async def put(self, data):
+        async def parts():
+            yield training_pb2.PutBlobRequest(digest=digest_of(data), data=data)
+
+        return (await self.servicer.PutBlob(parts(), None)).digest  # type: ignore[arg-type]
+
+    async def train(self, call, adapter, state):
+        request = training_pb2.TrainRequest(call=call)
+        request.parent_adapter.add(name="adapter", digest=adapter)
+        request.parent_training_state.add(name="state", digest=state)
+        return [response async for response in self.calls.train(request)]
+
+
+def test_the_parents_of_two_steps_stay_until_these_begin_however_much_they_are(tmp_path):
+    async def both():
+        cache = BlobCache(tmp_path, 150)
+        wire = Wire(cache)
+        one = [await wire.put(b"a" * 100), await wire.put(b"o" * 120)]
+        other = [await wire.put(b"b" * 100), await wire.put(b"p" * 120)]
+        await wire.train("one", *one)
+        assert cache.missing(other) == []
+        await wire.train("other", *other)
+        # What has had its step is as any other from then on.
+        cache.put(b"n" * 140)
+        assert cache.missing([*one, *other]) == [*one, *other]
+
+    asyncio.run(both())
+
+
+def test_what_is_sent_for_steps_that_never_come_goes_for_what_is_sent_later(tmp_path):
+    cache = BlobCache(tmp_path, 10)
+    digests = [sent(cache, bytes([number]) * 8) for number in range(SENT_MAX + 2)]
+    assert cache.missing(digests) == digests[:2]
+    # Sent twice, it counts once, and as the newest.
+    sent(cache, bytes([2]) * 8)
+    more = [sent(cache, bytes([number]) * 8) for number in range(20, 19 + SENT_MAX)]
+    assert cache.missing([digests[2], *more]) == []
 
 
 def test_a_folder_is_for_one_worker_at_a_time(tmp_path):

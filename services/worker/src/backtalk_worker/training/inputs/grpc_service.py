@@ -18,7 +18,7 @@ from backtalk_worker.training.events import TrainingEvents
 from backtalk_worker.training.inputs.decode import ScoreOrder, score_order
 from backtalk_worker.training.inputs.training_calls import TrainingCalls
 from backtalk_worker.training.outputs.base_model import BaseFacts
-from backtalk_worker.training.outputs.blob_cache import BlobCache
+from backtalk_worker.training.outputs.blob_cache import SENT, BlobCache
 
 BLOB_PART_BYTES = 1024 * 1024
 MESSAGE_BYTES_MAX = 64 * 1024 * 1024
@@ -78,7 +78,7 @@ class TrainingWorkerServicer(TrainingWorkerServiceServicer):
                 await asyncio.to_thread(writer.write, first.data)
                 async for part in request_iterator:
                     await asyncio.to_thread(writer.write, part.data)
-                await asyncio.to_thread(writer.finish)
+                await asyncio.to_thread(writer.finish, SENT)
             return wire.PutBlobResponse(digest=first.digest)
         except TrainingWorkerError as error:
             await self._refuse(context, error)
@@ -114,6 +114,7 @@ class TrainingWorkerServicer(TrainingWorkerServiceServicer):
 
         try:
             order = score_order(request, self.base.vocabulary_size, self.base.context_length)
+            self.blobs.taken(order.adapter.values())
             return await asyncio.get_running_loop().run_in_executor(self.executor, self.score, order, tick)
         except TrainingWorkerError as error:
             await self._refuse(context, error)

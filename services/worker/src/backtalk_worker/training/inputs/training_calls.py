@@ -129,7 +129,9 @@ class TrainingCalls:
             message = TrainProgress(phase=phase, micro_batch=micro_batch, micro_batches=micro_batches, loss=loss)
             loop.call_soon_threadsafe(step.report, message)
 
-        self._blobs.pin(step.call, [file.digest for file in [*request.parent_adapter, *request.parent_training_state]])
+        parents = [file.digest for file in [*request.parent_adapter, *request.parent_training_state]]
+        self._blobs.pin(step.call, parents)
+        self._blobs.taken(parents)
         self._events.step_started(step.call, len(request.samples))
         try:
             result = await loop.run_in_executor(self._executor, self._work, request, progress)

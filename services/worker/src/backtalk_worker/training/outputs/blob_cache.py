@@ -22,6 +22,10 @@ DIGEST = re.compile(r"[0-9a-f]{64}")
 UNFINISHED = ".part"
 MADE = "made"
 """Owner of what a step has made so far."""
+SENT = "sent"
+"""Owner of what a caller has sent and no step has begun with yet: parts of one parent would displace each other."""
+SENT_MAX = 8
+"""The parents of two steps: what is never asked for would be kept for good."""
 LOCK = ".lock"
 
 
@@ -44,7 +48,7 @@ class BlobCache:
         self._folder = folder
         self._bytes_max = bytes_max
         self._lock = threading.Lock()
-        self._pins: dict[str, frozenset[str]] = {}
+        self._pins: dict[str, tuple[str, ...]] = {}
         folder.mkdir(parents=True, exist_ok=True)
         for leftover in folder.glob(f"*{UNFINISHED}"):
             leftover.unlink(missing_ok=True)
@@ -99,18 +103,28 @@ class BlobCache:
     def pin(self, owner: str, digests: Iterable[str]) -> None:
         """Keeps these from eviction until the owner pins others, or none."""
         with self._lock:
-            self._pins[owner] = frozenset(digests)
-            if not self._pins[owner]:
-                del self._pins[owner]
+            self._pin(owner, digests)
+
+    def taken(self, digests: Iterable[str]) -> None:
+        """What was sent has come to its step, which pins it for itself."""
+        with self._lock:
+            here = set(digests)
+            self._pin(SENT, [digest for digest in self._pins.get(SENT, ()) if digest not in here])
 
     def admit(self, digest: str, size: int, owner: str = "") -> None:
         """Counts a blob that a writer has moved in, adds it to its owner's pins, and makes room."""
         with self._lock:
             if owner:
-                self._pins[owner] = self._pins.get(owner, frozenset()) | {digest}
+                others = [one for one in self._pins.get(owner, ()) if one != digest]
+                self._pin(owner, [*(others[1 - SENT_MAX :] if owner == SENT else others), digest])
             self._sizes[digest] = size
             self._sizes.move_to_end(digest)
             self._evict(keep=digest)
+
+    def _pin(self, owner: str, digests: Iterable[str]) -> None:
+        self._pins.pop(owner, None)
+        if pinned := tuple(digests):
+            self._pins[owner] = pinned
 
     def _evict(self, keep: str = "") -> None:
         pinned = {keep}.union(*self._pins.values())
