@@ -49,6 +49,11 @@ def test_what_coarse_numbers_round_at_any_step_counts_as_none_of_it():
     assert fit_without_rounding(lambda scale: math.inf if scale == 1 else 0.1, lambda: 0.0, 0.5).scale == 0.1
 
 
+def test_a_divergence_in_coarse_numbers_that_is_not_a_number_once_the_step_is_shrunk_stays_none():
+    known = {1.0: 2.0, PLACES[0]: 0.1}
+    assert math.isnan(fit_without_rounding(lambda scale: known.get(scale, math.nan), lambda: 0.0, 0.5).kl)
+
+
 def test_a_large_step_in_coarse_numbers_is_shrunk_though_its_covariance_sees_little():
     def flips(scale):
         """A token that was rare becomes the likeliest: KL of a few nats, most of it at the end."""

@@ -62,7 +62,8 @@ def fit_without_rounding(
         return shrink_to_fit(lambda scale: whole if scale == 1 else measure_at(scale), bound)
     own = max(whole - measure_at(PLACES[0]), covariance(), 0.0)
     rounding = max(0.0, whole - own)
-    return shrink_to_fit(lambda scale: own if scale == 1 else max(0.0, measure_at(scale) - rounding), bound)
+    # In this order, what is not a number stays none: the other way round it would count as nothing at all.
+    return shrink_to_fit(lambda scale: own if scale == 1 else max(measure_at(scale) - rounding, 0.0), bound)
 
 
 def kl_without_rounding(start: Tensor, after_start: Tensor, before_end: Tensor, end: Tensor) -> Tensor:
