@@ -3,10 +3,10 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { ProcessSpec } from '@backtalk/deploy';
 import { startFakeEngine } from '@backtalk/dialects/testing';
-import { until } from '@backtalk/kit/testing';
+import { makeCertificates, until } from '@backtalk/kit/testing';
 import { startCrowd, type Crowd } from '../loop/crowd.js';
 import { startTestMachine, type TestMachine, type TestMachineOptions } from '../loop/machine.js';
 import { judgeReply } from '../loop/stand-ins/judge-reply.js';
@@ -49,6 +49,8 @@ export interface Scene {
   back(name: string): Promise<void>;
   /** No file of the process may grow beyond so many bytes, as on a disk that is full; any number again without one. */
   limitFiles(name: string, bytes?: number): void;
+  /** The collector starts again with a certificate that ends in so many days; its stores speak in clear all the same. */
+  certify(days: number): Promise<void>;
   /** More clients, until the scene is hushed. */
   talk(clients: number, key?: string): Crowd;
   /** The clients that `talk` began leave. */
@@ -75,6 +77,7 @@ export async function startScene(options: SceneOptions = {}): Promise<Scene> {
   const { judges, misjudge } = await startJudges(hasJudgeEngine);
   const judge = { BACKTALK_JUDGE_URL: judges?.url ?? '', BACKTALK_JUDGE_DIALECT: 'vllm', ...environment['judge'] };
   const folder = mkdtempSync(join(tmpdir(), 'backtalk-alerts-'));
+  const certificates = makeCertificates({ join: (...parts) => join(folder, ...parts) });
   const held = join(folder, 'held');
   mkdirSync(held);
   const raw = new Map<string, ProcessSpec>();
@@ -83,7 +86,7 @@ export async function startScene(options: SceneOptions = {}): Promise<Scene> {
     training: 'stand-in',
     folder,
     keys: keyRecords,
-    environment: { ...environment, judge },
+    environment: { ...environment, judge, collector: { ...settingsOf(certificates), ...environment['collector'] } },
     ...machineOptions,
     adapt: (spec) => {
       raw.set(spec.name, spec);
@@ -105,6 +108,7 @@ export async function startScene(options: SceneOptions = {}): Promise<Scene> {
   const steady = clients(steadyClients, 1, keys.steady);
   const more: Crowd[] = [];
   const hush = () => stopAll(more.splice(0));
+  const { away, back } = holdsOf(machine, held);
   return {
     machine,
     watch,
@@ -112,13 +116,12 @@ export async function startScene(options: SceneOptions = {}): Promise<Scene> {
     judgeEngine: judges?.url ?? '',
     hush,
     misjudge,
-    away: (name) => {
-      writeFileSync(join(held, name), '');
-      if (machine.pid(name) > 0) machine.kill(name);
-    },
-    back: (name) => {
-      rmSync(join(held, name), { force: true });
-      return machine.serves(name);
+    away,
+    back,
+    certify: (days) => {
+      signFor(certificates, days);
+      away('collector');
+      return back('collector');
     },
     limitFiles: (name, bytes) => {
       execFileSync('prlimit', ['--pid', String(machine.pid(name)), `--fsize=${String(bytes ?? 'unlimited')}:`]);
@@ -136,6 +139,34 @@ export async function startScene(options: SceneOptions = {}): Promise<Scene> {
       await judges?.stop();
     },
   };
+}
+
+function holdsOf(machine: TestMachine, held: string): Pick<Scene, 'away' | 'back'> {
+  return {
+    away: (name) => {
+      writeFileSync(join(held, name), '');
+      if (machine.pid(name) > 0) machine.kill(name);
+    },
+    back: (name) => {
+      rmSync(join(held, name), { force: true });
+      return machine.serves(name);
+    },
+  };
+}
+
+type Certificates = ReturnType<typeof makeCertificates>;
+
+const settingsOf = ({ tlsCa, tlsCert, tlsKey }: Certificates) => ({
+  BACKTALK_TLS_CA: tlsCa,
+  BACKTALK_TLS_CERT: tlsCert,
+  BACKTALK_TLS_KEY: tlsKey,
+});
+
+/** By the authority that made it, and from its request. */
+function signFor({ tlsCa, tlsCert }: Certificates, days: number): void {
+  const by = ['-in', 'tls.csr', '-CA', tlsCa, '-CAkey', 'ca.key', '-CAcreateserial', '-copy_extensions', 'copy'];
+  const words = ['x509', '-req', ...by, '-days', String(days), '-out', tlsCert];
+  execFileSync('openssl', words, { cwd: dirname(tlsCert), stdio: 'pipe' });
 }
 
 /** An engine for votes alone, where one is wanted. */

@@ -123,6 +123,7 @@ const anotherGateway = 'backtalk_gateway_engines_ready{namespace="n", release="a
 const turnsBytes = (what: string) => `backtalk_collector_${what}{${ns}, stream="TURNS"}`;
 const brokerBytes = (what: string) => `backtalk_collector_${what}{${ns}, kind="storage"}`;
 const spoolBytes = (what: string, pod: string) => `backtalk_gateway_${what}{${ns}, pod="${pod}"}`;
+const certificate = (service: string) => `backtalk_${service}_certificate_expiry_timestamp_seconds{${ns}}`;
 const valkeyBytes = (what: string) => `backtalk_collector_${what}{${ns}}`;
 
 export const alertCases: readonly AlertCase[] = [
@@ -156,6 +157,14 @@ export const alertCases: readonly AlertCase[] = [
     labels: n,
     fires: { [valkeyBytes('valkey_bytes')]: '850x40', [valkeyBytes('valkey_bytes_max')]: '1000x40' },
     quiet: { [valkeyBytes('valkey_bytes')]: '850x40', [valkeyBytes('valkey_bytes_max')]: '0x40' },
+  },
+  {
+    alert: 'BacktalkCertificateExpiring',
+    at: '30m',
+    labels: n,
+    // One process was not restarted. Time begins at 0 here, and half an hour has passed.
+    fires: { [certificate('gateway')]: '7776000x40', [certificate('judge')]: '1210000x40' },
+    quiet: { [certificate('gateway')]: '7776000x40', [certificate('judge')]: '1212000x40' },
   },
   {
     alert: 'BacktalkGatewayGone',

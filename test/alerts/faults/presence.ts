@@ -1,4 +1,4 @@
-// Processes and stores that are not there.
+// Processes and stores that are not there, and one that soon nobody would let in.
 import { awayFor, type Expected, type Fault } from '../fault.js';
 
 const gone = (job: string): Expected => ({ alert: 'BacktalkComponentGone', labels: { job } });
@@ -25,6 +25,14 @@ export const presenceFaults: readonly Fault[] = [
       scene.away('publisher');
       await scene.watch.forget();
       return () => scene.back('publisher');
+    },
+  },
+  {
+    fault: 'the collector has a certificate of ten days; mended by one of ninety, and a restart',
+    fires: [{ alert: 'BacktalkCertificateExpiring' }],
+    break: async (scene) => {
+      await scene.certify(10);
+      return () => scene.certify(90);
     },
   },
   awayFor('nats', storeAway('broker'), { alert: 'BacktalkSpooling' }),

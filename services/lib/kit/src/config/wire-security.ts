@@ -1,5 +1,6 @@
 // How this process proves to others who it is, and how it knows them. In: three files, and the secrets of the calls that it
 // makes and answers. Out: what connections are made with. Half a set, or a file that is none, is one line that says so.
+import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import { asBacktalkError, kitErrors } from '../errors/backtalk-error.js';
@@ -55,6 +56,11 @@ export function wireSecurity(config: WireConfig): WireSecurity {
   check('BACKTALK_TLS_CERT', tlsCert, { cert: tls.cert });
   check('BACKTALK_TLS_KEY', tlsKey, { cert: tls.cert, key: tls.key });
   return { tls, tokens };
+}
+
+/** When the certificate ends, in seconds since 1970. Authorities count not: in a change of authorities an old one stands beside the new one. */
+export function certificateEndsAt({ cert }: TlsFiles): number {
+  return Date.parse(new X509Certificate(cert).validTo) / 1_000;
 }
 
 /** What keeps a start from being made with these settings, in one line each. */

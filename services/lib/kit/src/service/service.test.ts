@@ -1,5 +1,8 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { asBacktalkError, kitErrors } from '../errors/backtalk-error.js';
+import { makeCertificates } from '../testing/certificates.js';
 import { freePort } from '../testing/free-port.js';
 import { laptopInstallation } from '../testing/installation.js';
 import { startNats, type TestNats } from '../testing/nats-server.js';
@@ -54,7 +57,25 @@ async function readiness(port: number): Promise<{ status: number; checks: unknow
   return { status: response.status, checks };
 }
 
+const expiry = /^backtalk_collector_certificate_expiry_timestamp_seconds (\S+)$/m;
+
+async function expiryOf(config: ServiceConfig): Promise<string | undefined> {
+  const service = await serviceThat(() => Promise.resolve(), config);
+  await service.start();
+  const response = await fetch(`http://127.0.0.1:${service.ports.health}/metrics`);
+  const told = expiry.exec(await response.text())?.[1];
+  await service.stop();
+  return told;
+}
+
 describe('a service', () => {
+  it('tells when its certificate ends, where it has one', async () => {
+    const paths = makeCertificates(blobs);
+    const { validTo } = new X509Certificate(readFileSync(paths.tlsCert));
+    expect(await expiryOf({ ...(await configOf()), ...paths })).toBe(String(Date.parse(validTo) / 1_000));
+    expect(await expiryOf(await configOf())).toBeUndefined();
+  });
+
   it('a service is alive and not ready while its own parts start, and ready when they have started', async () => {
     let goOn: () => void = () => undefined;
     const isHeld = new Promise<void>((resolve) => {

@@ -7,7 +7,13 @@ import { type Broker, connectBroker } from '../broker/connect.js';
 import { awaitStreams } from '../broker/streams.js';
 import type { LogLevel } from '../config/base-settings.js';
 import type { Address } from '../config/setting.js';
-import { type WireConfig, wireSecurity, type WireSecurity } from '../config/wire-security.js';
+import {
+  certificateEndsAt,
+  type TlsFiles,
+  type WireConfig,
+  wireSecurity,
+  type WireSecurity,
+} from '../config/wire-security.js';
 import { asBacktalkError } from '../errors/backtalk-error.js';
 import { FactReader } from '../facts/reader.js';
 import { checkInstallation, type InstallationConfig } from '../installation/check-installation.js';
@@ -100,6 +106,7 @@ export function createService<C extends ServiceConfig, P extends string = never>
   let starting: Promise<void> = Promise.resolve();
   const start = async (): Promise<void> => {
     const wire = wireSecurity(config);
+    if (wire.tls !== undefined) tellExpiry(metrics, wire.tls);
     await health.start();
     lifecycle.add('health', () => health.stop());
     const broker = await brokerWithStreams(definition, { clock, logger, health, lifecycle, wire }, stopping.signal);
@@ -128,6 +135,12 @@ export function createService<C extends ServiceConfig, P extends string = never>
       await lifecycle.stopAll(stopWithinMs);
     },
   };
+}
+
+/** Nothing reads the files again: who renews them starts the process again, and is warned in time by this. */
+function tellExpiry(metrics: Metrics, tls: TlsFiles): void {
+  const help = 'When the certificate that was read at the start ends, in seconds since 1970.';
+  metrics.gauge('certificate_expiry_timestamp_seconds', help).set(certificateEndsAt(tls));
 }
 
 /** Waits as long as it takes: in a cluster everything starts at once, and the broker's volume may come last. */
