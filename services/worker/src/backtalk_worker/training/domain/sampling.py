@@ -11,6 +11,8 @@ from backtalk_worker.training.domain.token_budget import TokenBudget, micro_batc
 
 GENERATION_FACTOR = 8
 """A token keeps far less while an answer is made than while it is trained on."""
+TOKENS_A_TICK = 8
+"""Processes that share the base ask each other at each tick, which costs more than a token of a small model."""
 
 
 def answers_within(
@@ -60,8 +62,11 @@ def sample_answers(
     answers: list[list[int]] = [[] for _ in prompts]
     ends = set(end_ids)
     cache: Any = None
-    for _ in range(tokens_max):
-        tick()
+    sharing = network.layout.sharing
+    for place in range(tokens_max):
+        if place % TOKENS_A_TICK == 0:
+            # Where one is stopped, none goes on into a pass that all take together.
+            sharing.apart(tick)
         out = network.model(
             input_ids=ids.to(network.device),
             attention_mask=seen.to(network.device),
@@ -77,8 +82,8 @@ def sample_answers(
             if not (answer and answer[-1] in ends):
                 answer.append(int(token))
         # Processes that share the base take the same number of passes, whatever each would say.
-        if network.layout.sharing.size == 1 and all(answer[-1] in ends for answer in answers):
+        if sharing.size == 1 and all(answer[-1] in ends for answer in answers):
             break
         seen = torch.cat([seen, torch.ones(len(prompts), 1, dtype=seen.dtype)], dim=1)
         places = places[:, -1:] + 1
-    return network.layout.sharing.gather(answers)[0]
+    return sharing.gather(answers)[0]

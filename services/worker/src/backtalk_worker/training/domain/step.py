@@ -214,9 +214,13 @@ def _bound_step(
             adapted.set_tensors(between if scale < 1 else end)
             stands_at = scale
 
+    def tick() -> None:
+        # Where one is stopped, none goes on into a pass that all take together.
+        adapted.network.layout.sharing.apart(lambda: progress("step_bound", attempt, 0, 0.0))
+
     def measure_own(scale: float) -> float:
         nonlocal attempt
-        progress("step_bound", attempt, 0, 0.0)
+        tick()
         attempt += 1
         stand_at(scale)
         return _step_kl(adapted, own, budget, progress)
@@ -227,7 +231,7 @@ def _bound_step(
     def own_covariance() -> float:
         parts: list[Tensor] = []
         for scale in (*PLACES, 1.0):
-            progress("step_bound", attempt, 0, 0.0)
+            tick()
             stand_at(scale)
             parts.append(_states_now(adapted, own, budget, progress))
         return _kl_without_rounding(adapted.network, own, parts)
