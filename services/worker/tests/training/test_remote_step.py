@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load
-from tinker_server import KEY, NAME, TinkerServer
+from remote_orders import PROBES, SAMPLED, SEED, Remote, order_of, samples_of
+from tinker_server import NAME, TinkerServer
 from tiny_policy import RECIPE, VOCABULARY, changed, items_of, silent, tiny_model, tiny_shape
 
 from backtalk_worker.model.load import LoadedModel
@@ -27,35 +27,12 @@ from backtalk_worker.training.errors import (
     StepCancelledError,
     StepNotFiniteError,
 )
-from backtalk_worker.training.inputs.decode import ScoreOrder, TrainOrder
-from backtalk_worker.training.inputs.remote_work import RemoteBackend
+from backtalk_worker.training.inputs.decode import ScoreOrder
 from backtalk_worker.training.inputs.work import train_alone
 from backtalk_worker.training.outputs.adapter_archive import download
-from backtalk_worker.training.outputs.base_model import BaseFacts, BaseModel
+from backtalk_worker.training.outputs.base_model import BaseModel
 from backtalk_worker.training.outputs.blob_cache import BlobCache
-from backtalk_worker.training.outputs.tinker_service import TinkerService
 from backtalk_worker.training.outputs.version_files import VersionFiles
-
-SAMPLED = replace(RECIPE, opd_form="sampled", kl_form="sampled", kl_beta=0.05, opd_advantage_clip=2.0)
-FACTS = BaseFacts("tiny", "float32", "remote", "d" * 64, 64, VOCABULARY, (0,), ())
-SEED = 3
-PROBES = ((4, 5, 6), (7, 8))
-
-
-def samples_of(**fields):
-    items = items_of(tiny_model(), ((5, 4), (9, 2), (3, 8)))
-    return tuple(changed(item, temperature=1.0, **fields).sample for item in items)
-
-
-def order_of(recipe=SAMPLED, samples=None, parent=None, **fields):
-    given = {
-        "call": "policy/v1 batch", "seed": SEED, "recipe": recipe, "samples": samples or samples_of(),
-        "parent_adapter": {}, "parent_training_state": {}, "probes": (), "told_probes": (),
-    }  # fmt: skip
-    if parent is not None:
-        given["parent_adapter"] = {file.name: file.digest for file in parent.adapter}
-        given["parent_training_state"] = {file.name: file.digest for file in parent.training_state}
-    return TrainOrder(**given | fields)
 
 
 def local_base():
@@ -63,20 +40,6 @@ def local_base():
     model = tiny_model()
     loaded = LoadedModel(model, None, Path(), 64, VOCABULARY, (0,))  # type: ignore[arg-type]
     return BaseModel("tiny", "float64", "d" * 64, loaded)
-
-
-class Remote:
-    """A service, and the backend that talks to it."""
-
-    def __init__(self, server, blobs, **settings):
-        given = {"url": server.url, "key": KEY, "model": "", "reduction": "sum", "call_seconds": 60.0} | settings
-        self.blobs = blobs
-        self.backend = RemoteBackend(FACTS, TinkerService(**given), VersionFiles(blobs))
-
-    def train(self, order, progress=silent):
-        result = self.backend.train(order, progress)
-        adapter = {file.name: file.digest for file in result.adapter}
-        return result, load(self.blobs.get(adapter["adapter_model.safetensors"]))
 
 
 @pytest.fixture(scope="module")
@@ -272,9 +235,26 @@ def test_a_recipe_that_asks_for_whole_distributions_is_refused_with_what_to_set(
     assert server.asked == []
 
 
-def test_another_alpha_than_the_service_has_is_refused_with_what_to_set(remote):
-    with pytest.raises(RecipeNotHonouredError, match=f"set loraRank=2, loraAlpha={RECIPE.lora_alpha}"):
-        remote.train(order_of(replace(SAMPLED, lora_alpha=16)))
+def test_several_hints_of_which_likeliest_tokens_would_choose_are_refused_with_what_to_set(remote, server):
+    with pytest.raises(RecipeNotHonouredError, match="set BACKTALK_JUDGE_HINT_CHOICE=longest"):
+        remote.train(order_of(samples=samples_of(other_teacher_prompts=((), (1, 2)))))
+    assert server.asked == []
+    # One that is empty stands for none.
+    remote.train(order_of(samples=samples_of(other_teacher_prompts=((),))))
+
+
+def test_another_alpha_than_the_service_has_is_refused_for_good_before_a_step_is_paid_for(remote, server):
+    for _ in range(2):
+        with pytest.raises(ServiceRefusedError, match=f"set loraRank=2, loraAlpha={RECIPE.lora_alpha}"):
+            remote.train(order_of(replace(SAMPLED, lora_alpha=16)))
+    assert not {"forward", "forward_backward", "optim_step", "save_weights"} & set(server.asked)
+    assert not [path for path in server.kept if "sampler_weights" in path]
+
+
+def test_rank_and_alpha_of_the_service_are_looked_at_once(remote, server):
+    for times in (2, 3):
+        remote.train(order_of())
+        assert server.asked.count("save_weights_for_sampler") == times
 
 
 def test_a_parent_that_was_trained_here_cannot_be_gone_on_with_there(remote):

@@ -28,51 +28,84 @@ from backtalk_worker.training.inputs.decode import ScoreOrder, TrainOrder
 from backtalk_worker.training.inputs.remote_step import RemoteStep
 from backtalk_worker.training.outputs.adapter_archive import Archive
 from backtalk_worker.training.outputs.base_model import BaseFacts
-from backtalk_worker.training.outputs.tinker_service import Session, Texts, TinkerService
+from backtalk_worker.training.outputs.tinker_service import Run, Session, Texts, TinkerService
 from backtalk_worker.training.outputs.version_files import VersionFiles
 
 HEADS = ("lm_head", "embed_tokens")
 
 
-@dataclass(frozen=True)
+@dataclass
 class RemoteBackend:
     """Steps on a service that holds the weights; this process knows the tokenizer."""
 
     facts: BaseFacts
     service: TinkerService
     files: VersionFiles
+    seen: tuple[int, int] | None = None
+    """Rank and alpha of the adapter that the service gave last."""
 
     def train(self, order: TrainOrder, progress: Progress) -> training_pb2.TrainResult:
-        """Takes the step and stores its files; nothing is stored unless the whole step worked."""
+        """Takes the step and stores its files; nothing is stored, here or there, unless the whole step worked."""
         started = time.monotonic()
         parent = self.files.read_remote_path(order.parent_training_state)
         if problems := not_honoured(order.recipe):
             raise RecipeNotHonouredError(", ".join(problems))
+        if any(any(sample.other_teacher_prompts) for sample in order.samples):
+            # Which of them agrees most is found in the likeliest tokens, of which such a service says nothing.
+            raise RecipeNotHonouredError("BACKTALK_JUDGE_HINT_CHOICE=longest")
         if order.parent_adapter and parent is None:
             raise ParentElsewhereError("another backend")
         with self.service.session(lambda: progress("remote", 0, 0, 0.0)) as session:
             step = RemoteStep(order, session, self.facts, parent)
-            taken = step.take()
-            state, sampler = step.run.save(_name(order.call))
             try:
-                shape, tensors = _adapter_in(session.archive(sampler), order.recipe)
-                probes = _probes(order, session, self.facts, sampler)
-            except Exception:
-                # The step is taken again, and saves anew.
-                session.remove(state)
-                raise
+                self._look(order, session, step.run)
+                taken = step.take()
+                state = step.run.save_state(_name(order.call))
+                try:
+                    result = self._result(order, session, step.run)
+                    result.training_state.extend(self.files.write_remote_path(state))
+                except Exception:
+                    # The step is taken again, and saves anew.
+                    session.remove(state)
+                    raise
             finally:
-                # What samplers load is here now; what the next step begins with stays there.
-                session.remove(sampler)
                 step.run.close()
-        report = weights_pb2.TrainingReport(
-            measurements={**taken.measurements, "seconds": time.monotonic() - started},
-            samples=[weights_pb2.SampleReport(**asdict(sample)) for sample in taken.samples],
-        )
+        measurements = {**taken.measurements, "seconds": time.monotonic() - started}
+        samples = [weights_pb2.SampleReport(**asdict(sample)) for sample in taken.samples]
+        result.report.CopyFrom(weights_pb2.TrainingReport(measurements=measurements, samples=samples))
+        return result
+
+    def _look(self, order: TrainOrder, session: Session, run: Run) -> None:
+        """Before anything is paid for: the service may have another rank or alpha than it is asked for."""
+        if self.seen == (order.recipe.lora_rank, order.recipe.lora_alpha):
+            return
+        sampler = run.save_for_samplers(_name(f"look-{order.call}"))
+        try:
+            self._check_shape(session.archive(sampler), order.recipe)
+        finally:
+            session.remove(sampler)
+
+    def _check_shape(self, archive: Archive, recipe: Recipe) -> None:
+        try:
+            self.seen = rank_and_alpha_in(archive.config)
+        except ValueError as error:
+            raise ServiceRefusedError(f"adapter_config.json can't be read: {error}") from error
+        if self.seen != (recipe.lora_rank, recipe.lora_alpha):
+            # The recipe of a batch stays as it is: such a step fails each time, and later batches have another.
+            raise ServiceRefusedError("its adapters are others: set loraRank={}, loraAlpha={}".format(*self.seen))
+
+    def _result(self, order: TrainOrder, session: Session, run: Run) -> training_pb2.TrainResult:
+        """What engines load, and their probes; what samplers load is here then."""
+        sampler = run.save_for_samplers(_name(order.call))
+        try:
+            archive = session.archive(sampler)
+            self._check_shape(archive, order.recipe)
+            shape, tensors = _adapter_in(archive, order.recipe)
+            probes = _probes(order, session, self.facts, sampler)
+        finally:
+            session.remove(sampler)
         return training_pb2.TrainResult(
             adapter=self.files.write_adapter(shape, tensors, self.facts.name),
-            training_state=self.files.write_remote_path(state),
-            report=report,
             probes=probes,
             dtype=self.facts.dtype,
             base_model=self.facts.name,
@@ -94,13 +127,7 @@ def _name(call: str) -> str:
 
 
 def _adapter_in(archive: Archive, recipe: Recipe) -> tuple[AdapterShape, dict[str, Tensor]]:
-    """Shape and tensors of what the service trained, if engines can serve it and it is what the recipe asks for."""
-    try:
-        rank, alpha = rank_and_alpha_in(archive.config)
-    except ValueError as error:
-        raise ServiceRefusedError(f"adapter_config.json can't be read: {error}") from error
-    if (rank, alpha) != (recipe.lora_rank, recipe.lora_alpha):
-        raise RecipeNotHonouredError(f"loraRank={rank}, loraAlpha={alpha}")
+    """Shape and tensors of what the service trained, if engines can serve it; its rank and alpha are the recipe's."""
     # Some write the head's down, too, untouched; engines leave its part out of what they say of prompts.
     heads = {name for name in archive.tensors if any(head in name for head in HEADS)}
     if any(archive.tensors[name].any() for name in heads if "lora_B" in name):
@@ -109,7 +136,7 @@ def _adapter_in(archive: Archive, recipe: Recipe) -> tuple[AdapterShape, dict[st
     if not all(bool(value.isfinite().all()) for value in tensors.values()):
         raise StepNotFiniteError("a weight")
     modules = tuple(sorted({name.split(".")[-3] for name in tensors}))
-    return AdapterShape(rank, alpha, modules), dict(sorted(tensors.items()))
+    return AdapterShape(recipe.lora_rank, recipe.lora_alpha, modules), dict(sorted(tensors.items()))
 
 
 def _probes(order: TrainOrder, session: Session, facts: BaseFacts, path: str) -> list[weights_pb2.Probe]:

@@ -24,6 +24,8 @@ ADAM_EPSILON = 1e-8
 """As torch has it."""
 LOOK_S = 0.5
 """Between two looks at a call that takes long."""
+CLEAR_S = 10
+"""How long a call may take that only gives back what the service holds for a step."""
 
 Reduction = Literal["sum", "mean"]
 Tick = Callable[[], None]
@@ -111,6 +113,14 @@ class Calls:
         self._sdk = sdk
         self._seconds = seconds
         self._tick = tick
+
+    def clearing(self) -> "Calls":
+        """For what gives back: it is done for steps that nobody wants any more, too, and soon or not at all."""
+        return Calls(self._sdk, min(self._seconds, CLEAR_S), lambda: None)
+
+    def unbroken(self) -> "Calls":
+        """For what leaves something at the service: its answer alone says where, so that it can be removed."""
+        return Calls(self._sdk, self._seconds, lambda: None)
 
     def done(self, call: Callable[[], T]) -> T:
         """The SDK tries again by itself, for as long as it likes; the thread that waits for it is left to it."""
@@ -219,7 +229,7 @@ class Session:
         """What was saved, and is not needed any more; a service that removes nothing keeps it."""
         rest = self._client.create_rest_client()
         with suppress(ServiceRefusedError, ServiceUnavailableError):
-            self._calls.done(lambda: rest.delete_checkpoint(*_run_and_checkpoint(path)).result())
+            self._calls.clearing().done(lambda: rest.delete_checkpoint(*_run_and_checkpoint(path)).result())
 
     def _run(self, create: Callable[[], Any]) -> "Run":
         return Run(self._sdk, self._calls.done(create), self._calls, self._reduction)
@@ -233,6 +243,7 @@ class Run:
         self._client = client
         self._calls = calls
         self._reduction: Reduction = reduction
+        self._is_open = True
 
     def logprobs(self, texts: Texts) -> list[list[float]]:
         """Of the answers' tokens, under the weights as they stand, at temperature 1."""
@@ -269,6 +280,9 @@ class Run:
 
     def close(self) -> None:
         """Gives its place at the service to others; one that is not given back is free some minutes later."""
+        if not self._is_open:
+            return
+        self._is_open = False
         from tinker.lib.client_connection_pool_type import ClientConnectionPoolType
 
         holder, types = self._client.holder, self._sdk.types
@@ -278,15 +292,15 @@ class Run:
                 await client.models.unload(request=types.UnloadModelRequest(model_id=self._client.model_id))
 
         with suppress(ServiceRefusedError, ServiceUnavailableError):
-            self._calls.done(lambda: holder.run_coroutine_threadsafe(unload()).result())
+            self._calls.clearing().done(lambda: holder.run_coroutine_threadsafe(unload()).result())
 
-    def save(self, name: str) -> tuple[str, str]:
-        """Paths of what the next step begins with, and of what samplers load."""
-        state = self._calls.done(lambda: self._client.save_state(name).result())
-        return str(state.path), self.save_for_samplers(name)
+    def save_state(self, name: str) -> str:
+        """Path of what the next step begins with."""
+        return str(self._calls.unbroken().done(lambda: self._client.save_state(name).result()).path)
 
     def save_for_samplers(self, name: str) -> str:
-        return str(self._calls.done(lambda: self._client.save_weights_for_sampler(name).result()).path)
+        """Path of what samplers load."""
+        return str(self._calls.unbroken().done(lambda: self._client.save_weights_for_sampler(name).result()).path)
 
     def _datum(self, prompt: Sequence[int], answer: Sequence[int], inputs: dict[str, list[float]]) -> Any:
         ids = [*prompt, *answer]
