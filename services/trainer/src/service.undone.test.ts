@@ -26,7 +26,8 @@ async function learn(versions: readonly number[]): Promise<void> {
   }
 }
 
-it('a version whose optimiser’s state was swept is a parent all the same, and the optimiser starts afresh', async () => {
+/** Learning goes on from the first of three versions, whose optimiser's state is there no more. */
+async function goBack(): Promise<void> {
   await rig.startTrainer();
   await learn([1, 2, 3]);
   const [first] = await rig.versions();
@@ -35,10 +36,29 @@ it('a version whose optimiser’s state was swept is a parent all the same, and 
   rig.worker.blobs.clear();
   for (const version of ['backtalk-v2', 'backtalk-v3']) await rig.stage(version, STAGE_BURNED);
   await rig.correct(2, { name: 'after', version: 'backtalk-v1' });
-  const versions = await rig.untilVersions(4);
-  expect(versions.at(-1)).toMatchObject({ version: 'backtalk-v4', parent: 'backtalk-v1' });
+  await rig.untilVersions(4);
+}
+
+it('a version whose optimiser’s state was swept is a parent all the same, and the optimiser starts afresh', async () => {
+  await goBack();
+  expect((await rig.versions()).at(-1)).toMatchObject({ version: 'backtalk-v4', parent: 'backtalk-v1' });
   const { parentAdapter, parentTrainingState } = rig.worker.steps.at(-1)?.request ?? {};
   expect([parentAdapter?.length, parentTrainingState?.length]).toEqual([2, 0]);
+});
+
+it('a version whose optimiser started afresh does so again when it is made again or replayed, whatever its parent has by then', async () => {
+  await goBack();
+  await rig.rebuild('backtalk-v4', 'one');
+  expect(await rig.untilRebuilt('one')).toMatchObject({ state: 'equal', done: 1, of: 1 });
+  await rig.stage('backtalk-v4', STAGE_STABLE);
+  await learn([5]);
+  for (const version of ['backtalk-v1', 'backtalk-v4']) await rig.loseFilesOf(version);
+  await rig.rebuild('backtalk-v5', 'two');
+  expect(await rig.untilRebuilt('two')).toMatchObject({ state: 'equal', detail: '', done: 3, of: 3 });
+  await rig.replay('backtalk-v4', 'backtalk-v5', 'three');
+  expect(await rig.untilRebuilt('three')).toMatchObject({ state: 'equal', detail: '', done: 2, of: 2 });
+  await rig.replay('backtalk-v1', 'backtalk-v5', 'four');
+  expect(await rig.untilRebuilt('four')).toMatchObject({ state: 'equal', detail: '', done: 3, of: 3 });
 });
 
 it('the log says which lessons are to be learned again once the version that decided of them is burned, unasked', async () => {

@@ -13,6 +13,8 @@ export interface VersionRecord {
   readonly trainedAtMs: number;
   /** Number of the batch that it was made from. */
   readonly batch: number;
+  /** Its step began without an optimiser's state, though its parent may have one: that was swept by then. */
+  readonly afresh: boolean;
 }
 
 const undecidedStages = new Set<WeightsStaged_Stage>([
@@ -40,9 +42,10 @@ export class VersionLine implements VersionsSince {
 
   constructor(private readonly policy: string) {}
 
-  trained({ version, parent, manifestDigest, batch }: WeightsTrained, trainedAtMs: number): void {
+  trained({ version, parent, manifestDigest, batch, report }: WeightsTrained, trainedAtMs: number): void {
     if (this.byName.has(version)) return;
-    const record = { version, parent, manifestDigest, trainedAtMs, batch };
+    const afresh = report?.measurements['optimizer_restored'] === 0;
+    const record = { version, parent, manifestDigest, trainedAtMs, batch, afresh };
     this.byName.set(version, record);
     if (!this.byBatch.has(batch)) this.byBatch.set(batch, record);
     this.linesChanged();

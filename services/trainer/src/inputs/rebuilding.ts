@@ -144,7 +144,7 @@ export class Rebuilding {
     return this.running;
   }
 
-  /** The version, and those before it back to the first whose parent has all its files, oldest first. */
+  /** The version, and those before it back to the first whose parent has all the files that its step needs, oldest first. */
   private async lineage({ line }: LedgerState, version: string): Promise<VersionRecord[]> {
     const { store } = this.tools;
     const records: VersionRecord[] = [];
@@ -153,7 +153,7 @@ export class Rebuilding {
       if (record === undefined) throw trainerErrors.neverTrained({ version: at });
       records.unshift(record);
       const parent = await store.manifestOfVersion(this.state.policy, record.parent, line);
-      if (parent === undefined || (await this.isWhole(parent))) return records;
+      if (parent === undefined || (await this.isWhole(parent, record))) return records;
       at = record.parent;
     }
   }
@@ -168,9 +168,10 @@ export class Rebuilding {
       records.unshift(record);
       if (at === from) break;
     }
-    const parent = line.get(from)?.parent ?? '';
+    const first = line.get(from) ?? { parent: '', afresh: false };
+    const { parent } = first;
     const manifest = await this.tools.store.manifestOfVersion(this.state.policy, parent, line);
-    if (manifest !== undefined && !(await this.isWhole(manifest)))
+    if (manifest !== undefined && !(await this.isWhole(manifest, first)))
       throw trainerErrors.parentSwept({ version: from, parent });
     return records;
   }
@@ -181,9 +182,14 @@ export class Rebuilding {
     await this.tools.store.names.letGo(manifest, line, [this.running?.manifest ?? '']);
   }
 
-  private async isWhole({ adapter, trainingState }: WeightsManifest): Promise<boolean> {
+  /** Has what the step needs that made a version of it: the adapter alone, where that began without a state. */
+  private async isWhole(
+    { adapter, trainingState }: WeightsManifest,
+    { afresh }: Pick<VersionRecord, 'afresh'>,
+  ): Promise<boolean> {
     const { blobs } = this.tools.store;
-    const there = await Promise.all([...adapter, ...trainingState].map(({ digest }) => blobs.has(digest)));
+    const needed = afresh ? adapter : [...adapter, ...trainingState];
+    const there = await Promise.all(needed.map(({ digest }) => blobs.has(digest)));
     return there.every(Boolean);
   }
 
@@ -193,7 +199,7 @@ export class Rebuilding {
     { asked, parent, reckoned }: Running,
     signal: AbortSignal,
   ): Promise<Made | undefined> {
-    const { version, batch: number } = record;
+    const { version, batch: number, afresh } = record;
     const batch = await this.ledger.batch(ledger, number);
     if (batch === undefined) throw trainerErrors.batchGone({ version, batch: number });
     // Another name than its own step had, or that of an earlier wish: the worker knows these, and would not take them again.
@@ -209,6 +215,7 @@ export class Rebuilding {
       const source = await stepSource(this.tools, ledger, again?.batch ?? batch, held.base, {
         parent,
         recipe: asked.recipe,
+        afresh,
       });
       const made = await this.train(held.worker, source, call, signal);
       const skipped = asked.from === undefined ? undefined : skippedBy(source, made.report, this.tools.recipe);

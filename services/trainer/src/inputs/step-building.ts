@@ -43,6 +43,8 @@ export interface Replay {
   readonly parent: WeightsManifest | undefined;
   /** What the step's recipe has otherwise than it had. */
   readonly recipe: string;
+  /** The optimiser started afresh then: it does now, whatever the parent has again by now. */
+  readonly afresh: boolean;
 }
 
 /** @param base of the worker that takes the step */
@@ -51,11 +53,12 @@ export async function stepSource(
   { line }: Pick<LedgerState, 'line'>,
   batch: BatchClosed,
   base: WorkerBase,
-  { parent: remade, recipe }: Replay = { parent: undefined, recipe: '' },
+  { parent: remade, recipe, afresh }: Replay = { parent: undefined, recipe: '', afresh: false },
 ): Promise<StepSource> {
   const plan = recipe === '' ? await store.planOf(batch) : await store.replayPlanOf(batch, recipe);
-  const parent =
+  const before =
     remade ?? (await withStateThatIsThere(store, await store.manifestOfVersion(batch.policy, batch.parent, line)));
+  const parent = before !== undefined && afresh ? { ...before, trainingState: [] } : before;
   checkBase(batch, parent, base);
   return { batch, plan, parent, base };
 }

@@ -42,6 +42,8 @@ export interface FakeTrainingWorkerOptions {
 
 type CallContext = object;
 
+const usual = { loss_opd: 1, kl_base: 1, kl_step: 0.5, seconds: 0.1 };
+
 /** What the trainer has to bring. */
 export const workerToken = 'the secret of trainer and training';
 
@@ -170,7 +172,7 @@ export class FakeTrainingWorker {
     return {
       ...(this.unmoved ? { adapter, trainingState } : made),
       report: {
-        measurements: { loss_opd: 1, kl_base: 1, kl_step: 0.5, seconds: 0.1, ...measurements(request) },
+        measurements: { ...usual, optimizer_restored: Number(trainingState.length > 0), ...measurements(request) },
         samples,
       },
       probes: [],
