@@ -60,7 +60,7 @@ it.each([
   ['clients’ keys restart no pod', 'keys.json', /^$/],
   ['a client’s own key restarts the pod for commands alone', 'client-key', /^commands$/],
   ['the engines’ key restarts every pod', 'engine-key', /./],
-])('of an edited Secret, %s', async (_, key, which) => {
+])('an edited Secret: %s', async (_, key, which) => {
   const edited = { ...dataOf(render()), [key]: Buffer.from('{"keys":[]}').toString('base64') };
   const before = sumsByComponent(render());
   const after = sumsByComponent(await renderedOver([{ ...secretOf(render()), data: edited }]));

@@ -69,7 +69,7 @@ async function expiryOf(config: ServiceConfig): Promise<string | undefined> {
 }
 
 describe('a service', () => {
-  it('tells when its certificate ends, where it has one', async () => {
+  it('a service tells when its certificate ends, where it has one', async () => {
     const paths = makeCertificates(blobs);
     const { validTo } = new X509Certificate(readFileSync(paths.tlsCert));
     expect(await expiryOf({ ...(await configOf()), ...paths })).toBe(String(Date.parse(validTo) / 1_000));
