@@ -63,6 +63,22 @@ def test_rows_that_no_room_is_for_are_refused_before_their_fields_are_read_for_e
     assert (answer.status_code, "asks for 1000 answers" in answer.json()["error"]["message"]) == (400, True)
 
 
+def test_stop_ids_of_which_all_that_may_be_drawn_are_some_are_refused(engine: Running, tiny: LoadedModel):
+    every = list(range(tiny.vocabulary_size))
+    body = {"prompt": [5, 6, 7], "max_tokens": 4, "min_tokens": 2, "stop_token_ids": every}
+    refused = engine.client.post("/v1/completions", json=body)
+    assert (refused.status_code, refused.json()["error"]["param"]) == (400, "stop_token_ids")
+    assert engine.client.post("/v1/completions", json={**body, "stop_token_ids": every[10:]}).status_code == 200
+
+
+@pytest.mark.parametrize("field", ["stop", "cache_salt", "request_id"])
+def test_a_text_that_is_kept_beside_an_answer_has_a_bound(engine: Running, field: str):
+    body = {"prompt": [5, 6, 7], "max_tokens": 1}
+    refused = engine.client.post("/v1/completions", json={**body, field: "x" * 1025})
+    assert (refused.status_code, refused.json()["error"]["param"]) == (400, field)
+    assert engine.client.post("/v1/completions", json={**body, field: "x" * 1000}).status_code == 200
+
+
 def test_plain_values_go_to_the_models_template(engine: Running):
     assert ask(engine, chat_template_kwargs={"enable_thinking": False, "effort": "low", "n": 1}).status_code == 200
     assert ask(engine, chat_template_kwargs={str(i): 1 for i in range(17)}).status_code == 400

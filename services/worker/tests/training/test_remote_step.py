@@ -236,7 +236,7 @@ def test_a_recipe_that_asks_for_whole_distributions_is_refused_with_what_to_set(
 
 
 def test_several_hints_of_which_likeliest_tokens_would_choose_are_refused_with_what_to_set(remote, server):
-    with pytest.raises(RecipeNotHonouredError, match="set BACKTALK_JUDGE_HINT_CHOICE=longest"):
+    with pytest.raises(RecipeNotHonouredError, match="set the hint choice of the judge to longest"):
         remote.train(order_of(samples=samples_of(other_teacher_prompts=((), (1, 2)))))
     assert server.asked == []
     # One that is empty stands for none.

@@ -52,7 +52,7 @@ class RemoteBackend:
             raise RecipeNotHonouredError(", ".join(problems))
         if any(any(sample.other_teacher_prompts) for sample in order.samples):
             # Which of them agrees most is found in the likeliest tokens, of which such a service says nothing.
-            raise RecipeNotHonouredError("BACKTALK_JUDGE_HINT_CHOICE=longest")
+            raise RecipeNotHonouredError("the hint choice of the judge to longest")
         if order.parent_adapter and parent is None:
             raise ParentElsewhereError("another backend")
         with self.service.session(lambda: progress("remote", 0, 0, 0.0)) as session:
