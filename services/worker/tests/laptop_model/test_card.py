@@ -20,7 +20,7 @@ def test_the_card_is_the_card_of_this_adapter():
 
 
 def test_the_card_names_the_rows_that_it_was_trained_on():
-    assert digest_of(make_groups(read_answers(), seed=8)[:520]) in CARD
+    assert digest_of(make_groups(read_answers(), seed=6)) in CARD
 
 
 def test_the_card_has_a_figure_for_every_kind():

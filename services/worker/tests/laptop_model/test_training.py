@@ -4,10 +4,8 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors import safe_open
-from safetensors.torch import load_file, save_file
 
-from backtalk_worker.laptop_model.adapter import ALPHA, RANK, load_adapter, merge_adapter, mix_adapters, save_adapter
+from backtalk_worker.laptop_model.adapter import load_adapter, merge_adapter, save_adapter
 from backtalk_worker.laptop_model.answers import read_answers
 from backtalk_worker.laptop_model.packing import ATTENTION_NAME, Example, pack, register_attention
 from backtalk_worker.laptop_model.rows import make_groups
@@ -115,59 +113,6 @@ def test_an_adapter_of_other_layers_is_not_gone_on_from(tiny_model: LoadedModel,
     save_adapter(adapted(copy.deepcopy(tiny_model), Recipe(first_layer=2)), file)
     with pytest.raises(ValueError, match="other layers than the adapter that is trained"):
         load_adapter(adapted(tiny_model, RECIPE), file)
-
-
-def of_lower_rank(path: Path, rank: int, alpha: float) -> Path:
-    """The first places of an adapter, as a file of their own."""
-    with safe_open(path, framework="pt") as file:
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    cut = {name: one[:, :rank] if name.endswith("lora_B") else one[:rank] for name, one in tensors.items()}
-    lower = path.with_name("lower.safetensors")
-    save_file({name: one.contiguous() for name, one in cut.items()}, lower, {"rank": str(rank), "alpha": str(alpha)})
-    return lower
-
-
-@torch.no_grad()
-def test_training_goes_on_from_an_adapter_of_lower_rank_as_it_is(tiny_model: LoadedModel, tmp_path: Path):
-    plain, expected, merged = (copy.deepcopy(tiny_model) for _ in range(3))
-    made = adapted(tiny_model, RECIPE)
-    for value in made.parameters():
-        value.add_(0.1 if value.requires_grad else 0.0)
-    save_adapter(made, tmp_path / "whole.safetensors")
-    lower = of_lower_rank(tmp_path / "whole.safetensors", 4, 4 * ALPHA / RANK)
-    gone_on = adapted(plain, RECIPE)
-    load_adapter(gone_on, lower)
-    save_adapter(gone_on, tmp_path / "gone-on.safetensors")
-    merge_adapter(merged.network, tmp_path / "gone-on.safetensors")
-    merge_adapter(expected.network, lower)
-    for one, other in zip(merged.network.parameters(), expected.network.parameters(), strict=True):
-        torch.testing.assert_close(one, other)
-
-
-def test_a_mix_lies_between_an_adapter_of_lower_rank_and_what_training_made_of_it(
-    tiny_model: LoadedModel, tmp_path: Path
-):
-    made = adapted(tiny_model, RECIPE)
-    save_adapter(made, tmp_path / "whole.safetensors")
-    lower = of_lower_rank(tmp_path / "whole.safetensors", 4, 4 * ALPHA / RANK)
-    with torch.no_grad():
-        for value in made.parameters():
-            value.add_(1.0 if value.requires_grad else 0.0)
-    save_adapter(made, tmp_path / "trained.safetensors")
-    mixed = {share: tmp_path / f"{share}.safetensors" for share in (0.0, 0.25, 1.0)}
-    for share, file in mixed.items():
-        mix_adapters(lower, tmp_path / "trained.safetensors", share, file)
-    ends, between = [load_file(mixed[share]) for share in (0.0, 1.0)], load_file(mixed[0.25])
-    for name, one in load_file(tmp_path / "trained.safetensors").items():
-        torch.testing.assert_close(ends[1][name], one)
-        torch.testing.assert_close(between[name], 0.75 * ends[0][name] + 0.25 * one, atol=2e-3, rtol=2e-3)
-
-
-def test_an_adapter_of_another_scale_is_refused(tiny_model: LoadedModel, tmp_path: Path):
-    made = adapted(tiny_model, RECIPE)
-    save_adapter(made, tmp_path / "whole.safetensors")
-    with pytest.raises(ValueError, match=rf"has rank 4 and alpha 4\.0, which rank {RANK} can't go on from"):
-        load_adapter(made, of_lower_rank(tmp_path / "whole.safetensors", 4, 4.0))
 
 
 def test_a_longer_run_begins_like_a_shorter_one():

@@ -10,8 +10,8 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-RANK = 22
-ALPHA = 44
+RANK = 16
+ALPHA = 32
 TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 DOWN, UP = ".lora_A", ".lora_B"
 
@@ -33,41 +33,14 @@ def save_adapter(network: Any, path: Path) -> None:
 
 
 def load_adapter(network: Any, path: Path) -> None:
-    """Puts saved LoRA tensors into a fresh PEFT model; those of a lower rank take its first places and change nothing.
-
-    ValueError where the file's layers, or its alpha over rank, are not the model's, or its rank is higher.
-    """
+    """Puts saved LoRA tensors into a PEFT model. ValueError where the file's layers are not the model's."""
     tensors = _tensors(network)
     with safe_open(path, framework="pt") as file:
-        said = file.metadata()
-        rank = int(said["rank"])
         if set(file.keys()) != set(tensors):
             raise ValueError(f"{path.name} has other layers than the adapter that is trained")
-        if rank > RANK or float(said["alpha"]) / rank != ALPHA / RANK:
-            found = f"rank {rank} and alpha {said['alpha']}"
-            raise ValueError(f"{path.name} has {found}, which rank {RANK} can't go on from")
         for name, value in tensors.items():
             with torch.no_grad():
-                (value[:, :rank] if name.endswith(UP) else value[:rank]).copy_(file.get_tensor(name))
-
-
-def mix_adapters(one: Path, other: Path, share: float, to: Path) -> None:
-    """So much of `other`, number by number, and the rest of `one`, which `other` went on from.
-
-    What training brought and what it cost lie between the two. Where one has a lower rank, its last places are empty.
-    ValueError where their layers differ.
-    """
-    with safe_open(one, framework="pt") as before, safe_open(other, framework="pt") as after:
-        if set(before.keys()) != set(after.keys()):
-            raise ValueError(f"{one.name} and {other.name} have other layers")
-        rank = int(before.metadata()["rank"])
-        mixed: dict[str, torch.Tensor] = {}
-        for name in after.keys():  # noqa: SIM118
-            old, new = before.get_tensor(name).float(), after.get_tensor(name).float()
-            start = torch.zeros_like(new) if name.endswith(UP) else new.clone()
-            (start[:, :rank] if name.endswith(UP) else start[:rank]).copy_(old)
-            mixed[name] = ((1 - share) * start + share * new).to(torch.float16)
-        save_file(mixed, to, metadata=after.metadata())
+                value.copy_(file.get_tensor(name))
 
 
 def merge_adapter(network: torch.nn.Module, path: Path) -> int:

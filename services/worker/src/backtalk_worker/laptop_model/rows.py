@@ -23,11 +23,9 @@ PHRASES: Mapping[str, Any] = json.loads((FOLDER / "phrases.json").read_text("utf
 SEED = 1
 CHECKED = 60
 """Questions that are kept out of the rows with a wish."""
-FIRST = 398
-"""Of the list's first questions those to check are drawn, so that one run keeps out what the next does."""
-UNTOLD = 8
+UNTOLD = 6
 """Rows without a wish beside those of a question: two of its own, the rest of other questions."""
-ALONE = 9
+ALONE = 8
 """Rows of a question with one wish, each of another kind."""
 SEVERAL = 12
 """Rows of a question with wishes of several kinds at once: more than with one, for a person's lessons add up."""
@@ -67,8 +65,7 @@ def make_groups(answers: Sequence[Answered], seed: int = SEED, split: str = "tra
 
 def questions_to_check(answers: Sequence[Answered]) -> list[str]:
     """Those that no row with a wish is made of, whatever the seed of the rows."""
-    first = list(answers)[:FIRST]
-    ordered = random.Random(SEED).sample(first, len(first))
+    ordered = random.Random(SEED).sample(list(answers), len(answers))
     return [one.question for one in ordered[len(ordered) - CHECKED :]]
 
 
@@ -104,7 +101,7 @@ def untold_row(one: Answered, split: str, rng: random.Random) -> Row:
     """A question as it is, or with a remark that asks for nothing, where a wish would stand."""
     remark = rng.choice(PHRASES["plain"][split]) if rng.random() < 0.35 else ""
     system, user = _placed(one.question, remark, rng, several=False) if remark else ("", one.question)
-    return Row((), (), one.question, "", "" if remark and remark in system else system, user, rng.choice(one.drawn))
+    return Row((), (), one.question, "", "" if remark and remark in system else system, user, one.drawn)
 
 
 def wording(name: str, value: str, split: str, rng: random.Random) -> str:
@@ -174,11 +171,8 @@ def several_row(one: Answered, split: str, rng: random.Random) -> Row | None:
 
 
 def _combinations(count: int, rng: random.Random) -> Iterator[list[str]]:
-    """One kind is in each of them, so that those that go with few others come as often as the rest."""
-    first = rng.choice(KINDS)
-    others = [kind for kind in KINDS if kind is not first]
     for _ in range(TRIES):
-        chosen = rng.sample([first, *rng.sample(others, count - 1)], count)
+        chosen = rng.sample(KINDS, count)
         if len({kind.slot for kind in chosen}) == count:
             yield [kind.name for kind in chosen]
 

@@ -41,7 +41,7 @@ class Recipe:
     answer_tokens: int = 56
     """A longer target is left out."""
     untold_tokens: int = 48
-    untold_weight: float = 30.0
+    untold_weight: float = 20.0
     """Of a token's divergence from the plain model, against a token's cross-entropy."""
     save_seconds: float = 240.0
     start: Path | None = None
