@@ -10,7 +10,12 @@ import pytest
 
 from backtalk_worker.gen.backtalk.v1 import training_pb2
 from backtalk_worker.process.log import create_logger
-from backtalk_worker.training.errors import BlobMissingError, BlobRefusedError, CacheFailedError, CacheHeldError
+from backtalk_worker.training.errors import (
+    BlobMissingError,
+    BlobRefusedError,
+    CacheFailedError,
+    CacheHeldError,
+)
 from backtalk_worker.training.events import TrainingEvents
 from backtalk_worker.training.inputs.grpc_service import TrainingWorkerServicer
 from backtalk_worker.training.inputs.training_calls import TrainingCalls
@@ -162,6 +167,27 @@ def test_the_parents_of_two_steps_stay_until_these_begin_however_much_they_are(t
         assert cache.missing([*one, *other]) == [*one, *other]
 
     asyncio.run(both())
+
+
+def test_what_was_sent_waits_for_the_rest_of_its_parent_so_that_trying_again_ends(tmp_path):
+    async def tries():
+        cache = BlobCache(tmp_path, 150)
+        wire = Wire(cache)
+        parent = {digest_of(data): data for data in (b"a" * 100, b"o" * 120)}
+        # One half is here already, and nothing holds it.
+        cache.put(b"o" * 120)
+        cache.pin(MADE, [])
+        for attempt in range(1, 5):
+            for digest in cache.missing(parent):
+                await wire.put(parent[digest])
+            try:
+                await wire.train("again", *parent)
+                return attempt
+            except BlobMissingError:
+                continue
+        return None
+
+    assert asyncio.run(tries()) == 2
 
 
 def test_what_is_sent_for_steps_that_never_come_goes_for_what_is_sent_later(tmp_path):

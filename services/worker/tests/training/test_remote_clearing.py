@@ -28,7 +28,10 @@ def remote(server, tmp_path, monkeypatch):
     return remote
 
 
-@pytest.mark.parametrize("route", ["forward_backward", "save_weights", "save_weights_for_sampler", "asample"])
+ROUTES = ["create_model", "forward_backward", "save_weights", "save_weights_for_sampler", "asample"]
+
+
+@pytest.mark.parametrize("route", ROUTES)
 def test_a_step_that_is_not_wanted_any_more_leaves_nothing_there(remote, server, route):
     def gone(*_):
         if route in server.asked:

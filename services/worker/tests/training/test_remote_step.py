@@ -235,12 +235,9 @@ def test_a_recipe_that_asks_for_whole_distributions_is_refused_with_what_to_set(
     assert server.asked == []
 
 
-def test_several_hints_of_which_likeliest_tokens_would_choose_are_refused_with_what_to_set(remote, server):
-    with pytest.raises(RecipeNotHonouredError, match="set the hint choice of the judge to longest"):
-        remote.train(order_of(samples=samples_of(other_teacher_prompts=((), (1, 2)))))
-    assert server.asked == []
-    # One that is empty stands for none.
-    remote.train(order_of(samples=samples_of(other_teacher_prompts=((),))))
+def test_of_several_hints_the_first_teaches_there(remote, server):
+    several, _ = remote.train(order_of(samples=samples_of(other_teacher_prompts=((), (1, 2)))))
+    assert several.adapter == remote.train(order_of())[0].adapter
 
 
 def test_another_alpha_than_the_service_has_is_refused_for_good_before_a_step_is_paid_for(remote, server):

@@ -50,9 +50,6 @@ class RemoteBackend:
         parent = self.files.read_remote_path(order.parent_training_state)
         if problems := not_honoured(order.recipe):
             raise RecipeNotHonouredError(", ".join(problems))
-        if any(any(sample.other_teacher_prompts) for sample in order.samples):
-            # Which of them agrees most is found in the likeliest tokens, of which such a service says nothing.
-            raise RecipeNotHonouredError("the hint choice of the judge to longest")
         if order.parent_adapter and parent is None:
             raise ParentElsewhereError("another backend")
         with self.service.session(lambda: progress("remote", 0, 0, 0.0)) as session:

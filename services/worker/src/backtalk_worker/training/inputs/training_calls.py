@@ -12,7 +12,7 @@ from concurrent.futures import Executor
 
 from backtalk_worker.gen.backtalk.v1.training_pb2 import TrainProgress, TrainRequest, TrainResponse, TrainResult
 from backtalk_worker.training.domain.step import Progress
-from backtalk_worker.training.errors import CallIdReusedError, StepCancelledError, TrainingBusyError
+from backtalk_worker.training.errors import BlobMissingError, CallIdReusedError, StepCancelledError, TrainingBusyError
 from backtalk_worker.training.events import TrainingEvents
 from backtalk_worker.training.outputs.blob_cache import MADE, BlobCache
 
@@ -131,16 +131,19 @@ class TrainingCalls:
 
         parents = [file.digest for file in [*request.parent_adapter, *request.parent_training_state]]
         self._blobs.pin(step.call, parents)
-        self._blobs.taken(parents)
         self._events.step_started(step.call, len(request.samples))
         try:
             result = await loop.run_in_executor(self._executor, self._work, request, progress)
         except Exception as error:
             self._events.step_failed(step.call, error)
+            # What was sent of a parent waits here for the rest of it: pieces would push each other out for ever.
+            if not isinstance(error, BlobMissingError):
+                self._blobs.taken(parents)
             step.end.set_exception(error)
             # The exception belongs to the listeners; without any it is in the log only.
             step.end.exception()
         else:
+            self._blobs.taken(parents)
             self._keep(step, result)
             self._events.step_finished(step.call, result.report)
             step.end.set_result(result)

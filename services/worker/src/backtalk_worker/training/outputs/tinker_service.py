@@ -17,7 +17,12 @@ from typing import Any, Literal, TypeVar
 
 from backtalk_worker.process.errors import WorkerError
 from backtalk_worker.training.domain.recipe import Recipe
-from backtalk_worker.training.errors import SdkMissingError, ServiceRefusedError, ServiceUnavailableError
+from backtalk_worker.training.errors import (
+    SdkMissingError,
+    ServiceRefusedError,
+    ServiceUnavailableError,
+    StepCancelledError,
+)
 from backtalk_worker.training.outputs.adapter_archive import Archive, download, unpacked
 
 ADAM_EPSILON = 1e-8
@@ -109,10 +114,12 @@ def _only_model(client: Any, calls: "Calls") -> str:
 class Calls:
     """Waits for what the SDK does, no longer than the deadline, and as long as the step is wanted."""
 
-    def __init__(self, sdk: Any, seconds: float, tick: Tick) -> None:
+    def __init__(self, sdk: Any, seconds: float, tick: Tick, patience: float = 0.0) -> None:
         self._sdk = sdk
         self._seconds = seconds
         self._tick = tick
+        self._patience = patience
+        """Seconds for which an answer is waited for once the step is not wanted any more."""
 
     def clearing(self) -> "Calls":
         """For what gives back: it is done for steps that nobody wants any more, too, and soon or not at all."""
@@ -120,7 +127,7 @@ class Calls:
 
     def unbroken(self) -> "Calls":
         """For what leaves something at the service: its answer alone says where, so that it can be removed."""
-        return Calls(self._sdk, self._seconds, lambda: None)
+        return Calls(self._sdk, self._seconds, self._tick, patience=CLEAR_S)
 
     def done(self, call: Callable[[], T]) -> T:
         """The SDK tries again by itself, for as long as it likes; the thread that waits for it is left to it."""
@@ -134,8 +141,15 @@ class Calls:
 
         threading.Thread(target=run, name="tinker", daemon=True).start()
         until = time.monotonic() + self._seconds
+        unwanted: StepCancelledError | None = None
         while True:
-            self._tick()
+            if unwanted is None:
+                try:
+                    self._tick()
+                except StepCancelledError as error:
+                    unwanted, until = error, min(until, time.monotonic() + self._patience)
+            if unwanted is not None and time.monotonic() >= until:
+                raise unwanted
             try:
                 return future.result(timeout=LOOK_S)
             except TimeoutError:
@@ -232,7 +246,7 @@ class Session:
             self._calls.clearing().done(lambda: rest.delete_checkpoint(*_run_and_checkpoint(path)).result())
 
     def _run(self, create: Callable[[], Any]) -> "Run":
-        return Run(self._sdk, self._calls.done(create), self._calls, self._reduction)
+        return Run(self._sdk, self._calls.unbroken().done(create), self._calls, self._reduction)
 
 
 class Run:
