@@ -96,6 +96,7 @@ export function createEvents(logger: Logger, metrics: Metrics) {
 function voteEvents(logger: Logger, metrics: Metrics) {
   const votes = metrics.counter('votes_cast_total', 'Votes, by what came of them.', ['result']);
   const voteSeconds = metrics.histogram('vote_seconds', 'Time of one try of a vote.', secondsBuckets);
+  const handled = metrics.counter('jobs_handled_total', 'Tries of jobs, by what became of them.', ['queue', 'outcome']);
   const requeued = metrics.counter('votes_requeued_total', 'Votes whose jobs had vanished and were queued again.');
   const leftOut = metrics.counter('turns_without_votes_total', 'Turns that got no votes, by reason.', ['reason']);
   for (const reason of leftOutReasons) leftOut.inc({ reason }, 0);
@@ -115,6 +116,10 @@ function voteEvents(logger: Logger, metrics: Metrics) {
     /** After its last try: the vote is null. */
     voteGivenUp: (reason: NullReason): void => {
       votes.inc({ result: reason });
+    },
+    /** A try of a job, a vote's or a judgement's. */
+    jobHandled: (queue: string, outcome: 'handled' | 'waited' | 'dead' | 'retried'): void => {
+      handled.inc({ queue, outcome });
     },
     votesLeftOut: (reason: LeftOut): void => {
       leftOut.inc({ reason });

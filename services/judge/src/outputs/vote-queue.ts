@@ -80,20 +80,16 @@ export class VoteQueue {
   private readonly finished;
   private readonly workers: Worker[] = [];
   private readonly stopping = new AbortController();
-  private readonly handled;
   /** Turns in flight in this process, each with what ends its pause. */
   private readonly waiting = new Map<string, () => void>();
   private cancelMeasure: () => void = () => undefined;
 
   constructor(
-    private readonly context: Pick<
-      ServiceContext<JudgeConfig>,
-      'config' | 'clock' | 'logger' | 'metrics' | 'wire' | 'fail'
-    >,
+    private readonly context: Pick<ServiceContext<JudgeConfig>, 'config' | 'clock' | 'logger' | 'wire' | 'fail'>,
     private readonly backOff: BackOff,
     private readonly events: JudgeEvents,
   ) {
-    const { config, logger, metrics } = context;
+    const { config, logger } = context;
     const { tls } = context.wire;
     const url = config.valkeyUrl;
     this.client = connectValkey({ url, tls, name: 'judge', logger, commandTimeoutMs: answerWithinMs });
@@ -115,10 +111,6 @@ export class VoteQueue {
     });
     const connection = connectionOptions({ url, tls, name: 'judge events' }, 'waiter');
     this.finished = new QueueEvents(judgementsName, { ...options, connection, blockingTimeout: 5_000 });
-    this.handled = metrics.counter('jobs_handled_total', 'Tries of jobs, by what became of them.', [
-      'queue',
-      'outcome',
-    ]);
     for (const source of [this.flows, this.votes, this.judgements, this.finished])
       logValkeyErrors(source, { name: 'judge queue', logger });
   }
@@ -234,7 +226,7 @@ export class VoteQueue {
         },
         async (trace) => {
           const result = await handle(job, trace).catch((error: unknown) => this.failed(name, job, token, error));
-          this.handled.inc({ queue: name, outcome: 'handled' });
+          this.events.jobHandled(name, 'handled');
           return result;
         },
       );
@@ -269,7 +261,7 @@ export class VoteQueue {
     const isLast = job.attemptsMade + 1 >= voteTriesMax;
     const waits = error.retry === 'later' && error.status === 503;
     const outcome = this.stopping.signal.aborted || waits ? 'waited' : isLast ? 'dead' : 'retried';
-    this.handled.inc({ queue, outcome });
+    this.events.jobHandled(queue, outcome);
     logger[outcome === 'dead' ? 'error' : 'warn']('job_failed', { queue, job: job.id, outcome, error });
     if (error.retry === 'stop') fail(error);
     if (this.stopping.signal.aborted) {
