@@ -4,7 +4,7 @@
 //
 // In: nothing. Out: the call that takes the folder away; nothing in a run that is part of another one. Vitest calls it before the
 // first test, and what it gives after the last (`globalSetup`).
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 
@@ -18,6 +18,8 @@ export default function takeTemporaryFolder() {
   for (const name of readdirSync(outside).filter((found) => found.startsWith(prefix) && !runs(found)))
     rmSync(join(outside, name), { recursive: true, force: true });
   const folder = mkdtempSync(join(outside, `${prefix}${process.pid}-`));
+  // Tests that go on as another user find what they made before.
+  chmodSync(folder, 0o711);
   process.env['TMPDIR'] = folder;
   return () => {
     process.env['TMPDIR'] = outside;

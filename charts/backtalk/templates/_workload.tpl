@@ -92,8 +92,7 @@ topologySpreadConstraints:
   {{- range list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
   - maxSkew: 1
     topologyKey: {{ . }}
-    {{- /* A node without the label is passed over where spreading is a must, and many clusters label no zones. */}}
-    {{- /* Else nodes that refuse the pod count as empty ones, and it waits where spreading is a must. */}}
+    {{- /* Where it is a must, a node without the label is passed over, and one that refuses the pod would count as empty. */}}
     nodeTaintsPolicy: Honor
     whenUnsatisfiable: {{ ternary $values.topologySpread "ScheduleAnyway" (eq . "kubernetes.io/hostname") }}
     labelSelector:
@@ -119,12 +118,11 @@ volumes:
 {{- end }}
 
 {{/*
-A pod starts again when a file that it reads at its start has changed, or a generated secret that it reads then. Of a Secret that
-is somebody else's only the name is known here: when its content changes, pods are restarted by hand.
+A pod starts again when a file that it reads at its start has changed, or a generated secret that it reads then (clients' keys are
+read again while it runs, a client's own key by commands alone). Of a Secret that is somebody else's only the name is known here.
 */}}
 {{- define "backtalk.podAnnotations" -}}
 {{- if .kind }}
-{{- /* Gateways read clients' keys again by themselves; a client's own key is read at their start by commands alone. */}}
 {{- $read := omit (include "backtalk.generatedSecret" .root | fromYaml) "keys.json" (ternary "" "client-key" (eq .component "commands")) | toYaml }}
 checksum/secrets: {{ ternary $read .root.Values.secrets.existingSecret (empty .root.Values.secrets.existingSecret) | sha256sum }}
 {{- end }}
