@@ -102,7 +102,17 @@ async function runAll(only) {
   return total;
 }
 
-const { values } = parseArgs({ options: { only: { type: 'string' }, help: { type: 'boolean', short: 'h' } } });
+/** @returns {{ only?: string, help?: boolean }} */
+function given() {
+  try {
+    return parseArgs({ options: { only: { type: 'string' }, help: { type: 'boolean', short: 'h' } } }).values;
+  } catch (error) {
+    say(`${error instanceof Error ? error.message : String(error)}. See --help.`);
+    return process.exit(2);
+  }
+}
+
+const values = given();
 
 if (values.help === true) {
   say(help);

@@ -26,6 +26,6 @@ it('a folder is made where another makes what is above it right after it was mis
   expect(existsSync(folder)).toBe(true);
 });
 
-it('a folder that cannot be made where all above it is there is refused', async () => {
+it.skipIf(!existsSync('/proc'))('a folder that cannot be made where all above it is there is refused', async () => {
   await expect(makeFolder('/proc/none')).rejects.toMatchObject({ code: 'ENOENT' });
 });

@@ -107,6 +107,7 @@ class StopText:
         if not self._stops:
             return text, None
         self._held += text
+        # Each of them reads, so that it is not the first that is complete.
         if sum(match.read(text) for match in self._matches):
             start, stop = min((self._held.find(stop), stop) for stop in self._stops if stop in self._held)
             text = self._held[: start + len(stop)] if self._include else self._held[:start]
