@@ -1,6 +1,6 @@
 // Turns that wait for nothing but the judge: asked, answered and continued, written into the log as the gateway and the
 // collector write them, so that no answer has to be generated while the judge is measured.
-import { FactPublisher, newSessionId, newTurnId, type Broker } from '@backtalk/kit';
+import { FactPublisher, newId, newTurnId, type Broker } from '@backtalk/kit';
 import { Conversation_Encoding, Provenance, TurnCompleted, TurnContinued, TurnOpened } from '@backtalk/proto/facts';
 import type { Random } from '../loop/random.js';
 import { corrections, praises, question } from '../loop/small-talk.js';
@@ -14,7 +14,7 @@ const answer =
 /** Gives the new turns' ids. The last fact of each, which wakes the judge, comes when all others are stored. */
 export async function publishTurns(broker: Broker, random: Random, count: number): Promise<string[]> {
   const publisher = new FactPublisher(broker);
-  const turns = Array.from({ length: count }, () => ({ turn: newTurnId(), session: newSessionId() }));
+  const turns = Array.from({ length: count }, () => ({ turn: newTurnId(), session: `session_${newId()}` }));
   for (const [at, { turn, session }] of turns.entries()) {
     await publisher.publish('turnOpened', opened(turn, session, question(random, at)));
     await publisher.publish('turnCompleted', completed(turn, session));

@@ -88,16 +88,7 @@ export {
   type Otherwise,
   type VersionFate,
 } from './identity/burned-in-a-row.js';
-export {
-  keyedHash,
-  madeAtMs,
-  newId,
-  newSessionId,
-  newTurnId,
-  sha256Hex,
-  tenantHash,
-  userHash,
-} from './identity/ids.js';
+export { keyedHash, madeAtMs, newId, newTurnId, sha256Hex, tenantHash, userHash } from './identity/ids.js';
 export {
   baseVersion,
   isBaseVersion,

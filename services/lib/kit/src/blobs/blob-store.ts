@@ -17,7 +17,6 @@ export interface BlobStore {
   /** Deleting what is not there is no error. */
   delete(digest: string): Promise<void>;
   list(): AsyncIterable<BlobInfo>;
-  usedBytes(): Promise<number>;
 }
 
 export const blobErrors = defineErrors('blobs', {

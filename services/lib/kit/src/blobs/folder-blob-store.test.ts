@@ -13,13 +13,12 @@ afterAll(() => {
 const bytes = new TextEncoder().encode('weights');
 
 describe('a folder of blobs', () => {
-  it('gives back what was put, by its digest, and counts its bytes', async () => {
+  it('gives back what was put, by its digest, and lists it once', async () => {
     const store = folderBlobStore(directory.join('plain'));
     const digest = await store.put(bytes);
     expect(digest).toBe(sha256Hex(bytes));
     expect(Buffer.from(await store.get(digest))).toEqual(Buffer.from(bytes));
     await store.put(bytes);
-    expect(await store.usedBytes()).toBe(bytes.byteLength);
     writeFileSync(directory.join('plain', digest.slice(0, 2), '.DS_Store'), 'not ours');
     const infos = await collect(store.list());
     expect(infos).toMatchObject([{ digest, bytes: bytes.byteLength }]);

@@ -87,7 +87,7 @@ class FolderBlobStore implements BlobStore {
   }
 
   /** Counted anew each time, because other processes share the folder. */
-  async usedBytes(): Promise<number> {
+  private async usedBytes(): Promise<number> {
     let total = 0;
     for await (const { bytes } of this.list()) total += bytes;
     return total;

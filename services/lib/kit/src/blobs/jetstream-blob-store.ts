@@ -114,12 +114,6 @@ class JetStreamBlobStore implements BlobStore {
     }
   }
 
-  async usedBytes(): Promise<number> {
-    let total = 0;
-    for await (const { bytes } of this.list()) total += bytes;
-    return total;
-  }
-
   private async find(digest: string): Promise<Found | undefined> {
     const subject = descriptionSubject(checkDigest(digest));
     const stored = await lastOfSubject(this.broker, blobStream, subject, this.askWithinMs);

@@ -118,12 +118,6 @@ class S3BlobStore implements BlobStore {
     } while (token !== undefined);
   }
 
-  async usedBytes(): Promise<number> {
-    let total = 0;
-    for await (const { bytes } of this.list()) total += bytes;
-    return total;
-  }
-
   private async sizeOf(digest: string): Promise<number | undefined> {
     const command = new this.sdk.HeadObjectCommand(this.at(digest));
     try {

@@ -83,7 +83,6 @@ describe('the payload of a large fact', () => {
         },
         has: (name) => blobs.has(name),
         list: () => blobs.list(),
-        usedBytes: () => blobs.usedBytes(),
         delete: async (name) => {
           await again('delete');
           await blobs.delete(name);
@@ -119,7 +118,6 @@ describe('the payload of a large fact', () => {
       get: (name) => blobs.get(name),
       has: (name) => blobs.has(name),
       list: () => blobs.list(),
-      usedBytes: () => blobs.usedBytes(),
       delete: (name) => blobs.delete(name),
     };
     await expect(publish(fact, dies)).rejects.toMatchObject({ code: 'blob_store_full' });

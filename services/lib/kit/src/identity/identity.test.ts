@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { keyedHash, madeAtMs, newSessionId, newTurnId, sha256Hex } from './ids.js';
+import { keyedHash, madeAtMs, newTurnId, sha256Hex } from './ids.js';
 
 describe('ids', () => {
   it('ids are subject tokens that sort by the time of their making', () => {
@@ -7,7 +7,6 @@ describe('ids', () => {
     expect(new Set(ids).size).toBe(100);
     expect(ids.toSorted()).toEqual(ids);
     for (const id of ids) expect(id).toMatch(/^turn_[0-9a-f]{32}$/);
-    expect(newSessionId()).toMatch(/^session_[0-9a-f]{32}$/);
   });
 
   it('ids say when they were made, and names of other kinds do not', () => {

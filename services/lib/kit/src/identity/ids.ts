@@ -7,10 +7,6 @@ export function newTurnId(): string {
   return `turn_${newId()}`;
 }
 
-export function newSessionId(): string {
-  return `session_${newId()}`;
-}
-
 let lastMs = 0;
 /** Puts ids of one millisecond in order. */
 let place = 0;

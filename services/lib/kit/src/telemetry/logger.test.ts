@@ -30,12 +30,6 @@ describe('createLogger', () => {
     expect(lines.map((line) => line['event'])).toEqual(['loud']);
   });
 
-  it('gives a child the fields of its parent', () => {
-    const { lines, logger } = capture('debug');
-    logger.child({ turn: 'turn_1' }).debug('seen', { step: 2 });
-    expect(lines[0]).toMatchObject({ turn: 'turn_1', step: 2, event: 'seen' });
-  });
-
   it('shows an error with its code and its real cause, not its detail', () => {
     const errors = defineErrors('test', {
       busy: { code: 'busy', retry: 'later', message: (_p: { secret: string }) => 'Busy.' },

@@ -1,6 +1,6 @@
 // Structured log lines on standard output. In: an event's name and its fields. Out: one line of JSON.
 // Fields hold ids, counts, codes and errors, never what users or models wrote.
-import { pino, type DestinationStream, type Logger as PinoLogger } from 'pino';
+import { pino, type DestinationStream } from 'pino';
 import type { LogLevel } from '../config/base-settings.js';
 import type { Clock } from '../time/clock.js';
 import { writtenError } from './written-error.js';
@@ -10,7 +10,6 @@ export interface Logger {
   info(event: string, fields?: object): void;
   warn(event: string, fields?: object): void;
   error(event: string, fields?: object): void;
-  child(fields: object): Logger;
 }
 
 export interface LoggerOptions {
@@ -30,16 +29,12 @@ export function createLogger({ service, level, destination }: LoggerOptions): Lo
     serializers: { error: writtenError, err: writtenError },
   };
   // Lines are written at once, so that the last one before a crash is not lost.
-  return wrap(pino(options, destination ?? pino.destination({ dest: 1, sync: true })));
-}
-
-function wrap(lines: PinoLogger): Logger {
+  const lines = pino(options, destination ?? pino.destination({ dest: 1, sync: true }));
   return {
     debug: (event, fields = {}) => lines.debug(fields, event),
     info: (event, fields = {}) => lines.info(fields, event),
     warn: (event, fields = {}) => lines.warn(fields, event),
     error: (event, fields = {}) => lines.error(fields, event),
-    child: (fields) => wrap(lines.child(fields)),
   };
 }
 

@@ -6,7 +6,6 @@ export const silentLogger: Logger = {
   info: () => undefined,
   warn: () => undefined,
   error: () => undefined,
-  child: () => silentLogger,
 };
 
 const keptMax = 40;
@@ -25,10 +24,6 @@ export class KeptWarnings implements Logger {
 
   error(event: string, fields?: object): void {
     this.warn(event, fields);
-  }
-
-  child(): Logger {
-    return this;
   }
 
   get text(): string {
