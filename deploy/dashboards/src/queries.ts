@@ -36,6 +36,18 @@ export function inRange(metric: string, by = '', matchers = ''): string {
   return sum(`increase(${only(metric, matchers)}[$__range])`, by);
 }
 
+/**
+ * The same for what happens seldom and under many labels, so that its series begin at 1: what a series had when it began
+ * within the range counts, too.
+ */
+export function fewInRange(metric: string, by = '', matchers = ''): string {
+  const [grown, first] = [
+    `increase(${only(metric, matchers)}[$__range])`,
+    `min_over_time(${only(metric, matchers)}[$__range])`,
+  ];
+  return sum(`(${grown} + (${first} unless ${only(metric, matchers)} offset $__range)) or ${grown}`, by);
+}
+
 /** Of a gauge: all replicas together. */
 export function total(metric: string, by = '', matchers = ''): string {
   return sum(only(metric, matchers), by);
@@ -45,6 +57,22 @@ export function total(metric: string, by = '', matchers = ''): string {
 export function most(metric: string, by = '', matchers = ''): string {
   const selected = only(metric, matchers);
   return by === '' ? `max(${selected})` : named(`max by (${by}) (${selected})`, by);
+}
+
+/** Of a gauge of trainers or publishers: as the one that leads has it. One that led before keeps what it had. */
+function ofLeader(metric: string, matchers = ''): string {
+  const isPublisher = metric.startsWith('backtalk_publisher_');
+  const leads = only(isPublisher ? 'backtalk_publisher_leading' : 'backtalk_trainer_leader_active');
+  return `${only(metric, matchers)} and on (namespace, release, instance) ${leads} == 1`;
+}
+
+export function mostOfLeader(metric: string, by: string, matchers = ''): string {
+  return `max by (${by}) (${ofLeader(metric, matchers)})`;
+}
+
+/** All policies together. */
+export function totalOfLeader(metric: string, by: string, matchers = ''): string {
+  return `sum by (${by}) (${ofLeader(metric, matchers)})`;
 }
 
 /** Of a histogram: what so large a share of the cases stays below. */
@@ -64,10 +92,11 @@ export function meanInRange(histogram: string, matchers = ''): string {
   return `${inRange(`${histogram}_sum`, '', matchers)} / ${inRange(`${histogram}_count`, '', matchers)}`;
 }
 
-/** A share of a counter, where everything else has the same labels. */
+/** A share of a counter, where everything else has the same labels; 0 where the part is not there at all. */
 export function shareOf(metric: string, part: string, matchers = ''): string {
   const whole = matchers === '' ? part : `${part}, ${matchers}`;
-  return `${perSecond(metric, '', whole)} / ${perSecond(metric, '', matchers)}`;
+  const all = perSecond(metric, '', matchers);
+  return `(${perSecond(metric, '', whole)} or 0 * ${all}) / ${all}`;
 }
 
 /** The number of the version that answers for each policy, as the leading publisher has it, now or `ago`. */

@@ -34,7 +34,7 @@ const clients: Row = {
       max: 1,
       queries: [
         {
-          expr: `(${shareOf('backtalk_gateway_requests_total', 'status=~"5.."', chat)}) or 0 * ${perSecond('backtalk_gateway_requests_total', '', chat)}`,
+          expr: shareOf('backtalk_gateway_requests_total', 'status=~"5.."', chat),
           legend: '5xx',
         },
       ],

@@ -135,7 +135,7 @@ const votes: Row = {
       description:
         'As the engines count them. prompt is what their caches did not have: of the votes of one turn, all but the first share nearly all of their prompts.',
       kind: 'stacked',
-      unit: 'short',
+      unit: 'ops',
       queries: [{ expr: perSecond('backtalk_judge_tokens_total', 'kind'), legend: '{{kind}}' }],
     },
     {

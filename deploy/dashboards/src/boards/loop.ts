@@ -1,9 +1,21 @@
 // The dashboard to open first: where turns are on their way from a request to weights that answer, and how long it takes.
-import { inRange, most, ofPolicy, perSecond, quantileInRange, stableVersionOfPolicy, total } from '../queries.js';
+import {
+  fewInRange,
+  inRange,
+  most,
+  mostOfLeader,
+  ofPolicy,
+  only,
+  perSecond,
+  quantileInRange,
+  stableVersionOfPolicy,
+  total,
+  totalOfLeader,
+} from '../queries.js';
 import type { Dashboard, Row } from '../spec.js';
 
 const chat = 'route=~"chat_completions|responses|messages"';
-const openBatch = most('backtalk_trainer_batch_open_timestamp_seconds', '', ofPolicy);
+const openBatches = only('backtalk_trainer_batch_open_timestamp_seconds', ofPolicy);
 
 const funnel: Row = {
   title: 'The funnel',
@@ -11,7 +23,7 @@ const funnel: Row = {
     {
       title: 'From request to weights, in the time range',
       description:
-        'How many of each there were. Requests become turns; turns are trainable unless there is a reason against it; a turn is judged when the conversation goes on after it; judged turns are sampled into batches; a batch trains a version; a version is served once it passed the gate. A sharp drop between two bars is where to look: the rows below have the same order.',
+        'How many of each there were. Requests become turns; turns are trainable unless there is a reason against it; a turn is judged when the conversation goes on after it; judged turns are sampled into batches; a batch trains a version; a version is served once it passed the gate. The first four know no policy, and are of all. A sharp drop between two bars is where to look: the rows below have the same order.',
       kind: 'bars',
       unit: 'short',
       queries: [
@@ -25,7 +37,7 @@ const funnel: Row = {
         { expr: inRange('backtalk_judge_turns_judged_total', '', ofPolicy), legend: '5 judged turns' },
         { expr: inRange('backtalk_trainer_samples_taken_total', '', ofPolicy), legend: '6 sampled turns' },
         {
-          expr: inRange('backtalk_trainer_steps_total', '', `outcome="trained", ${ofPolicy}`),
+          expr: fewInRange('backtalk_trainer_steps_total', '', `outcome="trained", ${ofPolicy}`),
           legend: '7 trained versions',
         },
         {
@@ -62,16 +74,21 @@ const funnel: Row = {
       kind: 'number',
       unit: 'none',
       width: 4,
-      queries: [{ expr: most('backtalk_trainer_version_number', 'policy', ofPolicy), legend: '{{policy}}' }],
+      queries: [{ expr: mostOfLeader('backtalk_trainer_version_number', 'policy', ofPolicy), legend: '{{policy}}' }],
     },
     {
       title: 'What the ledger does',
       description:
-        'The state of the leading trainer: collecting (waits for turns), queued (its batch waits for a training worker), training, awaiting_decision (a candidate is at the gate), paused (by an operator), storage_full, held (three versions were burned, or three batches given up, in a row), troubled (it tries again; the log says why), standing_by (another leads).',
+        'The state of each policy at the trainer that leads: collecting (waits for turns), queued (its batch waits for a training worker), training, awaiting_decision (a candidate is at the gate), paused (by an operator), storage_full, held (three versions were burned, or three batches given up, in a row), troubled (it tries again; the log says why). Nothing: no trainer leads.',
       kind: 'stacked',
       unit: 'none',
       width: 8,
-      queries: [{ expr: most('backtalk_trainer_ledger_state', 'state', ofPolicy), legend: '{{state}}' }],
+      queries: [
+        {
+          expr: `${mostOfLeader('backtalk_trainer_ledger_state', 'policy, state', ofPolicy)} > 0`,
+          legend: '{{policy}} {{state}}',
+        },
+      ],
     },
   ],
 };
@@ -98,7 +115,7 @@ const flow: Row = {
     {
       title: 'Lag: what waits before each stage',
       description:
-        'How many wait. Requests in flight, turns that the collector has not linked, continued turns that the judge has not judged, votes in queues, judged turns that wait for a batch, an open batch, versions that the publisher has not decided on. A line that only rises belongs to the stage that needs more replicas, or attention.',
+        'How many wait. Requests in flight, turns that the collector has not linked, continued turns that the judge has not judged, votes in queues, judged turns that wait for a batch, open batches, versions that the publisher has not decided on. A line that only rises belongs to the stage that needs more replicas, or attention.',
       kind: 'lines',
       unit: 'short',
       queries: [
@@ -109,8 +126,8 @@ const flow: Row = {
         },
         { expr: most('backtalk_judge_facts_pending', '', 'fact="turnContinued"'), legend: '5 to judge' },
         { expr: most('backtalk_judge_votes_waiting'), legend: '5 votes to cast' },
-        { expr: most('backtalk_trainer_turns_pending', 'kind', ofPolicy), legend: '6 to sample: {{kind}}' },
-        { expr: `${openBatch} > bool 0`, legend: '7 batches to train' },
+        { expr: totalOfLeader('backtalk_trainer_turns_pending', 'kind', ofPolicy), legend: '6 to sample: {{kind}}' },
+        { expr: `sum(${openBatches} > bool 0)`, legend: '7 batches to train' },
         { expr: most('backtalk_publisher_facts_pending', '', 'fact="weightsTrained"'), legend: '8 versions to decide' },
       ],
     },
@@ -128,7 +145,7 @@ const flow: Row = {
           expr: most('backtalk_trainer_facts_oldest_age_seconds', '', 'fact="turnJudged"'),
           legend: '6 waits for a batch',
         },
-        { expr: `(time() - ${openBatch}) * (${openBatch} > bool 0)`, legend: '7 step' },
+        { expr: `max((time() - ${openBatches}) * (${openBatches} > bool 0))`, legend: '7 step' },
         { expr: most('backtalk_publisher_facts_oldest_age_seconds'), legend: '8 version to decide' },
       ],
     },
@@ -215,7 +232,7 @@ const words: Row = {
       unit: 'short',
       queries: [
         { expr: perSecond('backtalk_judge_hints_found_total'), legend: 'hints a second' },
-        { expr: most('backtalk_trainer_lessons_known', 'state', ofPolicy), legend: '{{state}} lessons' },
+        { expr: totalOfLeader('backtalk_trainer_lessons_known', 'state', ofPolicy), legend: '{{state}} lessons' },
       ],
     },
     {

@@ -124,7 +124,7 @@ const hardware: Row = {
       title: 'GPU memory in use',
       description: 'Needs NVIDIA’s DCGM exporter. An engine takes nearly all of it at its start, on purpose.',
       kind: 'lines',
-      unit: 'decmbytes',
+      unit: 'mbytes',
       queries: [
         {
           expr: 'sum by (pod) (DCGM_FI_DEV_FB_USED{exported_namespace=~"$namespace"} or DCGM_FI_DEV_FB_USED{namespace=~"$namespace"})',

@@ -1,5 +1,14 @@
 // How versions come to answer: prepared, measured at the gate, routed to, rolled back, retired.
-import { eachPod, inRange, most, perSecond, quantileInRange, stableVersion } from '../queries.js';
+import {
+  eachPod,
+  fewInRange,
+  inRange,
+  most,
+  mostOfLeader,
+  perSecond,
+  quantileInRange,
+  stableVersion,
+} from '../queries.js';
 import type { Dashboard, Row } from '../spec.js';
 
 const versions: Row = {
@@ -87,7 +96,7 @@ const gate: Row = {
         'Mean |Δ logprob| between engine and training worker on probe answers. Above its bound the version is burned: the engine would not serve what was trained.',
       kind: 'lines',
       unit: 'short',
-      queries: [{ expr: most('backtalk_publisher_gate_parity', 'policy'), legend: '{{policy}}' }],
+      queries: [{ expr: mostOfLeader('backtalk_publisher_gate_parity', 'policy'), legend: '{{policy}}' }],
     },
     {
       title: 'Drift of the newest candidate',
@@ -95,7 +104,7 @@ const gate: Row = {
         'KL to what the base says, shown the lessons in force or not, nats an answer. Above its bound the version is burned.',
       kind: 'lines',
       unit: 'short',
-      queries: [{ expr: most('backtalk_publisher_gate_drift', 'policy'), legend: '{{policy}}' }],
+      queries: [{ expr: mostOfLeader('backtalk_publisher_gate_drift', 'policy'), legend: '{{policy}}' }],
     },
     {
       title: 'Faulty answers of the newest candidate',
@@ -103,7 +112,12 @@ const gate: Row = {
         'Of its answers to probe questions, by fault. Where they are more than chance would give, the version is burned.',
       kind: 'stacked',
       unit: 'short',
-      queries: [{ expr: most('backtalk_publisher_gate_faulty_answers', 'fault'), legend: '{{fault}}' }],
+      queries: [
+        {
+          expr: mostOfLeader('backtalk_publisher_gate_faulty_answers', 'policy, fault'),
+          legend: '{{policy}} {{fault}}',
+        },
+      ],
     },
     {
       title: 'Answering probe questions',
@@ -118,7 +132,9 @@ const gate: Row = {
         'Cases of learned lessons. held: of a lesson that it holds, or that nothing held before; lost: of one that what serves holds and it does not. One that is lost burns the version.',
       kind: 'stacked',
       unit: 'short',
-      queries: [{ expr: most('backtalk_publisher_gate_cases', 'result'), legend: '{{result}}' }],
+      queries: [
+        { expr: mostOfLeader('backtalk_publisher_gate_cases', 'policy, result'), legend: '{{policy}} {{result}}' },
+      ],
     },
     {
       title: 'Versions burned before they served, by reason',
@@ -126,7 +142,7 @@ const gate: Row = {
         'What the gate refused, by the check that refused it. The whole reason stands in `backtalk versions`.',
       kind: 'stacked',
       unit: 'short',
-      queries: [{ expr: inRange('backtalk_publisher_burned_total', 'reason'), legend: '{{reason}}' }],
+      queries: [{ expr: fewInRange('backtalk_publisher_burned_total', 'reason'), legend: '{{reason}}' }],
     },
     {
       title: 'Prepared at the loaders, by outcome',
@@ -134,7 +150,7 @@ const gate: Row = {
         'loaded, or the code of the error. A blob that is corrupt or of the wrong shape burns the version; anything else leaves that loader out until it has caught up.',
       kind: 'stacked',
       unit: 'short',
-      queries: [{ expr: inRange('backtalk_loader_prepares_total', 'outcome'), legend: '{{outcome}}' }],
+      queries: [{ expr: fewInRange('backtalk_loader_prepares_total', 'outcome'), legend: '{{outcome}}' }],
     },
   ],
 };
@@ -159,14 +175,14 @@ const others: Row = {
         'Loaders that could not prepare a version, by code. They are not routed to for that version, and catch up by themselves.',
       kind: 'stacked',
       unit: 'short',
-      queries: [{ expr: inRange('backtalk_publisher_loaders_left_out_total', 'code'), legend: '{{code}}' }],
+      queries: [{ expr: fewInRange('backtalk_publisher_loaders_left_out_total', 'code'), legend: '{{code}}' }],
     },
     {
       title: 'Gateways that did not answer Commit',
       description: 'By code. A gateway that missed it reads the routes by itself.',
       kind: 'stacked',
       unit: 'short',
-      queries: [{ expr: inRange('backtalk_publisher_commit_failures_total', 'code'), legend: '{{code}}' }],
+      queries: [{ expr: fewInRange('backtalk_publisher_commit_failures_total', 'code'), legend: '{{code}}' }],
     },
     {
       title: 'Versions held',

@@ -1,10 +1,20 @@
 // What steps do to the weights: losses term by term, how far off-policy the samples are, how far a step moved.
-import { eachPod, inRange, most, ofPolicy, only, perSecond, quantileInRange, total } from '../queries.js';
+import {
+  eachPod,
+  fewInRange,
+  inRange,
+  most,
+  mostOfLeader,
+  ofPolicy,
+  perSecond,
+  quantileInRange,
+  total,
+} from '../queries.js';
 import type { Bounds, Dashboard, Panel, Row } from '../spec.js';
 
 /** Figures of the last step, by the names that the training worker gives them. */
 function figures(title: string, description: string, names: readonly string[], unit = 'short', bounds?: Bounds): Panel {
-  const expr = only('backtalk_trainer_step_measurement', `name=~"${names.join('|')}", ${ofPolicy}`);
+  const expr = most('backtalk_trainer_step_measurement', 'policy, name', `name=~"${names.join('|')}", ${ofPolicy}`);
   const queries = [{ expr, legend: '{{policy}} {{name}}' }];
   const panel = { title, description, kind: 'lines', unit, queries } as const;
   return bounds === undefined ? panel : Object.assign(panel, { bounds });
@@ -102,7 +112,7 @@ const steps: Row = {
         'trained: a version. interrupted: the same step is taken again. step_failed: the batch was given up, its samples are settled by name. step_skipped: a guard kept it from making a version. burned_parent: what it would have built upon was burned.',
       kind: 'stacked',
       unit: 'short',
-      queries: [{ expr: inRange('backtalk_trainer_steps_total', 'outcome', ofPolicy), legend: '{{outcome}}' }],
+      queries: [{ expr: fewInRange('backtalk_trainer_steps_total', 'outcome', ofPolicy), legend: '{{outcome}}' }],
     },
     {
       title: 'Time of a step',
@@ -147,7 +157,7 @@ const steps: Row = {
         'full: enough effective samples. timeout: the oldest had waited long enough. settled: no training, turns are let go of. Others: a batch was given up.',
       kind: 'stacked',
       unit: 'short',
-      queries: [{ expr: inRange('backtalk_trainer_batches_closed_total', 'why', ofPolicy), legend: '{{why}}' }],
+      queries: [{ expr: fewInRange('backtalk_trainer_batches_closed_total', 'why', ofPolicy), legend: '{{why}}' }],
     },
     {
       title: 'Turns that wait for a batch',
@@ -155,7 +165,12 @@ const steps: Row = {
         'effective ones fill it, idle ones may come along as anchors, settled ones are told in the next fact.',
       kind: 'stacked',
       unit: 'short',
-      queries: [{ expr: most('backtalk_trainer_turns_pending', 'kind', ofPolicy), legend: '{{kind}}' }],
+      queries: [
+        {
+          expr: mostOfLeader('backtalk_trainer_turns_pending', 'policy, kind', ofPolicy),
+          legend: '{{policy}} {{kind}}',
+        },
+      ],
     },
     {
       title: 'Judged facts read',
