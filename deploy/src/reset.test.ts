@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import fs, { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { fileURLToPath } from 'node:url';
@@ -51,6 +52,28 @@ it('a reset leaves what lay in the folder before, and takes all that is Backtalk
     writeFileSync(join(folder, name), 'x');
   await reset(folder, '--yes');
   expect(readdirSync(folder)).toEqual(['thesis.txt']);
+});
+
+it('a start that takes the folder when a reset lets it go keeps all that it makes there', async () => {
+  const folder = directory.join('taken');
+  openDataFolder(folder);
+  const first = loadSecrets(folder);
+  const { unlinkSync } = fs;
+  fs.unlinkSync = (path) => {
+    unlinkSync(path);
+    if (path !== join(folder, 'lock') || existsSync(join(folder, 'secrets.json'))) return;
+    openDataFolder(folder);
+    loadSecrets(folder);
+  };
+  syncBuiltinESMExports();
+  try {
+    await reset(folder, '--yes');
+  } finally {
+    Object.assign(fs, { unlinkSync });
+    syncBuiltinESMExports();
+  }
+  expect(readdirSync(folder)).toContain('secrets.json');
+  expect(loadSecrets(folder)).not.toEqual(first);
 });
 
 it('a reset deletes nothing without a word, and then all of it', async () => {

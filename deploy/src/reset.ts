@@ -1,5 +1,5 @@
 // Forgets everything: asks first, and not at all while Backtalk runs.
-import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { folderBytes } from '@backtalk/kit';
@@ -36,9 +36,20 @@ export async function resetMachine(options: Options, terminal: Terminal): Promis
   for (const name of names)
     if (isOwn(name, own) && name !== 'lock') rmSync(join(data.path, name), { recursive: true, force: true });
   release();
-  if (foreign.length === 0) rmSync(data.path, { recursive: true, force: true });
+  if (foreign.length === 0) removeEmpty(data.path);
   else terminal.line(`Left in ${options.data}, since no start made it: ${foreign.join(', ')}`);
   terminal.line('Everything is forgotten: the next start begins from the base model.');
+}
+
+/** What another start has made since the lock was let go is its own, and so is where a link leads. */
+function removeEmpty(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch (error) {
+    const isLeft =
+      error instanceof Error && 'code' in error && ['ENOTEMPTY', 'ENOTDIR', 'ENOENT'].includes(String(error.code));
+    if (!isLeft) throw error;
+  }
 }
 
 async function confirm(question: string): Promise<boolean> {
