@@ -269,6 +269,12 @@ describe('the bound of the ledger', () => {
     expect(gone([...each(2_046, (n) => `u${n}`), ...each(4, () => 'a')])).toEqual(['ta0', 'ta1']);
   });
 
+  it('a tenant loses what ended of any person before what is in force of the one who has most', () => {
+    const most = each(64, () => 'a');
+    const others = each(1_986, (n) => `u${n}`, { state: STATE_RETIRED, endedBy: 'person' });
+    expect(gone([...most, ...others])).toEqual(['tu00', 'tu11']);
+  });
+
   it('a person who has most loses what ended, then what was heard, what is active, and what is learned last', () => {
     const states = [STATE_LEARNED, STATE_ACTIVE, STATE_HEARD, STATE_RETIRED];
     const most = states.map((state) => lesson({ id: Lesson_State[state], state }));

@@ -196,17 +196,19 @@ export function replaced(ledger: readonly Lesson[], lesson: Lesson): Lesson[] {
 
 /**
  * Of a person what ended goes first, but for an operator's word; then what is only heard, which a second session can make a lesson; then what
- * cannot be taught. What is in force goes last. Of each, the oldest. Beyond the bound of the policy the tenant that has most loses first, and
- * in it the person who has most: nothing of one tenant crowds out another. There what is learned goes last: answers follow it, and would stray
- * unnoticed.
+ * cannot be taught. What is in force goes last. Of each, the oldest. Beyond the bound of the policy the tenant that has most loses first, so that
+ * nothing of one tenant crowds out another.
  */
 export function bounded(ledger: readonly Lesson[]): Lesson[] {
   const inTurn = ledger.toSorted((a, b) => turnToGo(a) - turnToGo(b));
   const ofPersons = withLeft(inTurn, personOf).filter(({ left }) => left <= personLessonsMax);
+  // Of a person what is learned goes last: answers follow it, and would stray unnoticed.
   const learnedLast = ofPersons
     .map(({ lesson }) => lesson)
     .toSorted((a, b) => Number(isLearned(a)) - Number(isLearned(b)));
-  const leaving = mostFirst(mostFirst(learnedLast, personOf), tenantOf);
+  // In a tenant nothing in force goes for what ended or was only heard, whosever it is; of what is left, the person who has most loses first.
+  const inTenant = mostFirst(learnedLast, personOf).toSorted((a, b) => turnToGo(a) - turnToGo(b));
+  const leaving = mostFirst(inTenant, tenantOf);
   const kept = new Set(leaving.slice(-lessonsMax));
   return ledger.filter((lesson) => kept.has(lesson));
 }
