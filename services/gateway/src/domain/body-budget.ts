@@ -2,7 +2,7 @@
 //
 // In: bodies that begin, grow and are done with. Out: room for them, or a refusal. A request's body counts from its declared
 // length until its request is answered, because what is made of it lives as long; an answer in one piece until its client has
-// it; of a stream, what its client or the gateway itself has not read yet. No key takes more than its share, nor do all keys of
+// it; of a stream, what is captured of it, and what its client or the gateway itself has not read yet. No key takes more than its share, nor do all keys of
 // a tenant together. No I/O.
 import type { BacktalkError } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';

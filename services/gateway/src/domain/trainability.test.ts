@@ -20,6 +20,7 @@ const turn = {
   versionAtStart: 'p-v1',
   versionAtEnd: 'p-v1',
   logprobsUntrue: false,
+  lackedRoom: false,
 };
 
 describe('a turn of an engine that lies', () => {

@@ -14,7 +14,8 @@ type UntrainableReason =
   | 'version_changed'
   | 'other_version'
   | 'engine_failed'
-  | 'logprobs_untrue';
+  | 'logprobs_untrue'
+  | 'no_room';
 
 /** How an answer came to its end. */
 export type Ending = 'complete' | 'aborted' | 'engine_failed';
@@ -32,13 +33,16 @@ interface TurnCircumstances {
   readonly versionAtEnd: string;
   /** The engine's own scoring does not confirm the logprobs that it gives. */
   readonly logprobsUntrue: boolean;
+  /** The gateway had no room to keep its ids and logprobs. */
+  readonly lackedRoom: boolean;
 }
 
 export function reasonsAgainst(capture: Capture, turn: TurnCircumstances): UntrainableReason[] {
   const reasons = new Set<UntrainableReason>();
-  // An answer that was cut has no counts to compare: only the cut is reported.
-  if (turn.ending === 'complete') for (const reason of judgeCapture(capture).reasons) reasons.add(reason);
-  else reasons.add(turn.ending);
+  // An answer that was cut has no counts to compare: only the cut is reported. Nor has one whose ids were let go.
+  if (turn.ending !== 'complete') reasons.add(turn.ending);
+  else if (turn.lackedRoom) reasons.add('no_room');
+  else for (const reason of judgeCapture(capture).reasons) reasons.add(reason);
   if (!turn.consents) reasons.add('opted_out');
   if (!turn.plainSampler) reasons.add('sampler_not_plain');
   if (turn.pinned) reasons.add('pinned_version');

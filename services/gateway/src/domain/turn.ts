@@ -51,6 +51,8 @@ export interface TurnAnswer {
   /** Undefined where no engine began to answer. */
   readonly engine: AnsweringEngine | undefined;
   readonly logprobsUntrue?: boolean;
+  /** There was no room to keep its ids and logprobs. */
+  readonly lackedRoom?: boolean;
 }
 
 export function turnOpened(turn: Turn, conversation: Conversation): TurnOpened {
@@ -77,7 +79,7 @@ export function turnOpened(turn: Turn, conversation: Conversation): TurnOpened {
 
 export function turnCompleted(
   turn: Turn,
-  { capture, ending, engine, logprobsUntrue = false }: TurnAnswer,
+  { capture, ending, engine, logprobsUntrue = false, lackedRoom = false }: TurnAnswer,
 ): TurnCompleted {
   const weightsVersion = versionSaid(capture.modelAtStart, turn.policy, engine);
   const weightsVersionAtEnd = versionSaid(capture.modelAtEnd, turn.policy, engine);
@@ -91,6 +93,7 @@ export function turnCompleted(
     versionAtStart: weightsVersion,
     versionAtEnd: weightsVersionAtEnd,
     logprobsUntrue,
+    lackedRoom,
   });
   return {
     turn: turn.id,

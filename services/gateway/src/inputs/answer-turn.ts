@@ -10,6 +10,7 @@ import { gatewayErrors } from '../errors.js';
 import type { BodyRoom } from '../domain/body-budget.js';
 import type { ChatRequest } from '../domain/chat-request.js';
 import { answerForm } from '../domain/answer-form.js';
+import { KeptAnswer } from '../domain/kept-answer.js';
 import type { Turn } from '../domain/turn.js';
 import type { ShareOwner } from '../outputs/capture-share.js';
 import { sendJson } from './answer.js';
@@ -161,13 +162,13 @@ async function relay(
   const { request, response, headers, signal } = exchange;
   response.writeHead(200, { ...streamHeaders, ...headers, ...headersOf(turn) });
   const writer = new StreamWriter(response, result.room, parts.config.readerWaitMs);
-  const accumulator = new CaptureAccumulator();
+  const answer = new KeptAnswer(result.room);
   const form = answerForm(request, turn.id);
   // The text of the frames that are held, from the final one on.
   let held = '';
   try {
     for (let frame = result.first; ;) {
-      accumulator.add(frame);
+      answer.add(frame);
       const text = form.frame(frame);
       if (held !== '' || frame.finishReason !== undefined) held += text;
       else if (!writer.write(text)) await writer.drained();
@@ -179,7 +180,7 @@ async function relay(
     await result.rest.return?.();
     if (isBacktalkError(thrown, 'reader_too_slow')) parts.events.readerCut(turn.id);
     if (isEngineError(thrown, 'engine_stream_broken')) parts.turns.background.add(noteDeath(parts, exchange, engine));
-    record.breakOff(turn, { engine, capture: accumulator.capture() }, thrown);
+    record.breakOff(turn, { engine, ...answer.kept() }, thrown);
     if (signal.aborted) throw thrown;
     const broken = noRoom(thrown) ?? gatewayErrors.engineBroke({}, asBacktalkError(thrown));
     writer.end(form.broken(broken));
@@ -187,6 +188,6 @@ async function relay(
   } finally {
     leave();
   }
-  await record.complete(turn, { capture: accumulator.capture(), ending: 'complete', engine });
+  await record.complete(turn, { ...answer.kept(), ending: 'complete', engine });
   writer.end(held + form.end());
 }

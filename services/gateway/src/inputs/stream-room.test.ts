@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { until } from '@backtalk/kit/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { BodyBudget } from '../domain/body-budget.js';
+import { gatewayErrors } from '../errors.js';
 import {
   ready,
   startGateway,
@@ -21,11 +22,13 @@ let engine: Server;
 let goOn: (response: ServerResponse) => void;
 /** Bytes for which each room was asked that is not left yet. */
 let grown: number[];
+/** For so many there is none. */
+let refused: number;
 let open: number;
 
 const event = (json: string) => `data: ${json}\n\n`;
-const chunk = (content: string, finish: string | null) =>
-  event(JSON.stringify({ model: 'fake', choices: [{ index: 0, delta: { content }, finish_reason: finish }] }));
+const chunk = (content: string, finish: string | null, ids: object = {}) =>
+  event(JSON.stringify({ model: 'fake', choices: [{ index: 0, delta: { content }, finish_reason: finish }], ...ids }));
 
 beforeAll(async () => {
   around = await startSurroundings();
@@ -49,6 +52,7 @@ beforeAll(async () => {
     };
     return {
       grow: (bytes) => {
+        if (bytes === refused) throw gatewayErrors.rateLimited({ what: 'the room of the test', retryAfterSeconds: 1 });
         room.grow(bytes);
         grown.push(bytes);
       },
@@ -74,7 +78,7 @@ afterAll(async () => {
 });
 
 beforeEach(() => {
-  [grown, open] = [[], 0];
+  [grown, open, refused] = [[], 0, Infinity];
 });
 
 async function ask(signal?: AbortSignal): Promise<Response> {
@@ -109,5 +113,20 @@ describe('room of a streamed answer', () => {
     expect(open).toBe(rooms);
     leaving.abort();
     await until(() => open === 0, { what: 'all room to be given back' });
+  });
+
+  it('ids of a stream take room beside it, and where there is none it goes on, is stored with its words, and not trained on', async () => {
+    const ids = { prompt_token_ids: Array.from({ length: 3_000 }, () => 7) };
+    const idsBytes = 8 * ids.prompt_token_ids.length;
+    goOn = (response) => response.end(chunk('', null, ids) + chunk('', 'stop') + event('[DONE]'));
+    expect(await (await ask()).text()).toContain('[DONE]');
+    expect(grown).toContain(idsBytes);
+    refused = idsBytes;
+    const text = await (await ask()).text();
+    expect(text).toContain('[DONE]');
+    const turn = /"id":"(\w+)"/.exec(text)?.[1] ?? '';
+    const fact = await until(() => around.reader.last('turnCompleted', { turn }), { what: 'the turn' });
+    expect(fact.message).toMatchObject({ text: 'word', promptIds: [], trainable: false });
+    expect(fact.message.untrainableReasons).toContain('no_room');
   });
 });

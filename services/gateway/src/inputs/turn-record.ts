@@ -122,7 +122,7 @@ export class TurnRecord {
   }
 
   /** Records an answer that did not come to its end. Its client knows, or is gone: this goes on in the background. */
-  breakOff(turn: Turn, answer: Pick<TurnAnswer, 'capture' | 'engine'>, thrown: unknown): void {
+  breakOff(turn: Turn, answer: Omit<TurnAnswer, 'ending'>, thrown: unknown): void {
     const error = asBacktalkError(thrown);
     const isClients = this.exchange.signal.aborted || clientsDoing.has(error.code);
     const ending: Ending = isClients ? 'aborted' : 'engine_failed';

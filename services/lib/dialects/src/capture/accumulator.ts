@@ -1,7 +1,7 @@
 // Folds the frames of one streamed answer into its capture.
 //
-// In: frames in order. Out: the capture so far, at any moment. Pure; never checks anything (see `invariants.ts`).
-// Only the first choice is captured; others are counted.
+// In: frames in order. Out: the capture so far, at any moment, and about how much memory it takes. Pure; never checks
+// anything (see `invariants.ts`). Only the first choice is captured; others are counted.
 import type { EngineFrame } from '../engine-client.js';
 import type { Capture, TokenUsage } from './capture.js';
 
@@ -10,6 +10,10 @@ interface GrowingToolCall {
   name: string;
   arguments: string;
 }
+
+/** As a list of numbers keeps one, and a text each piece that is joined to it. */
+const numberBytes = 8;
+const pieceBytes = 32;
 
 export class CaptureAccumulator {
   private promptIds: readonly number[] | undefined;
@@ -23,6 +27,8 @@ export class CaptureAccumulator {
   private choices = 1;
   private modelAtStart: string | undefined;
   private modelAtEnd = '';
+  private textBytes = 0;
+  private keepsIds = true;
 
   add(frame: EngineFrame): void {
     if (frame.usage !== undefined) this.usage = frame.usage;
@@ -34,20 +40,36 @@ export class CaptureAccumulator {
       this.choices = Math.max(this.choices, frame.choice + 1);
       return;
     }
-    if (frame.promptIds !== undefined) this.promptIds = frame.promptIds;
-    if (frame.ids !== undefined) append(this.answerIds, frame.ids);
-    if (frame.logprobs !== undefined) append(this.logprobs, frame.logprobs);
-    if (frame.content !== undefined) this.text += frame.content;
-    if (frame.reasoning !== undefined) this.reasoning += frame.reasoning;
+    if (this.keepsIds) {
+      if (frame.promptIds !== undefined) this.promptIds = frame.promptIds;
+      if (frame.ids !== undefined) append(this.answerIds, frame.ids);
+      if (frame.logprobs !== undefined) append(this.logprobs, frame.logprobs);
+    }
+    if (frame.content !== undefined) this.text += this.counted(frame.content);
+    if (frame.reasoning !== undefined) this.reasoning += this.counted(frame.reasoning);
     if (frame.finishReason !== undefined) this.finishReason = frame.finishReason;
     if (frame.toolCallDeltas === undefined) return;
     for (const delta of frame.toolCallDeltas) {
       const call = this.toolCalls.get(delta.index) ?? { id: '', name: '', arguments: '' };
       this.toolCalls.set(delta.index, call);
       if (delta.id !== undefined) call.id = delta.id;
-      if (delta.name !== undefined) call.name += delta.name;
-      if (delta.arguments !== undefined) call.arguments += delta.arguments;
+      if (delta.name !== undefined) call.name += this.counted(delta.name);
+      if (delta.arguments !== undefined) call.arguments += this.counted(delta.arguments);
     }
+  }
+
+  /** About as many bytes of memory as all that is captured takes. */
+  get bytes(): number {
+    const numbers = lengthOf(this.promptIds) + this.answerIds.length + this.logprobs.length;
+    return numberBytes * numbers + this.textBytes;
+  }
+
+  /** Ids and logprobs are kept no longer, of what has come and of what comes. */
+  letIdsGo(): void {
+    this.keepsIds = false;
+    this.promptIds = undefined;
+    this.answerIds.length = 0;
+    this.logprobs.length = 0;
   }
 
   /** What has been captured up to now. Its lists are the accumulator's own and grow with it. */
@@ -68,6 +90,16 @@ export class CaptureAccumulator {
       modelAtEnd: this.modelAtEnd,
     };
   }
+
+  private counted(piece: string): string {
+    if (piece !== '') this.textBytes += pieceBytes + lengthOf(piece);
+    return piece;
+  }
+}
+
+/** What an engine sends in place of a text or a list has none: a count that is no number would never end. */
+function lengthOf(value: unknown): number {
+  return typeof value === 'string' || Array.isArray(value) ? value.length : 0;
 }
 
 function append(target: number[], more: readonly number[]): void {
