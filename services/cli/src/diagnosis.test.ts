@@ -196,6 +196,12 @@ describe('what is found at an installation', () => {
       'steps_not_taken',
       'the training worker did not take 3 steps (service_unavailable): look at BACKTALK_TINKER_URL',
     ],
+    [
+      'whose training service refuses what it is asked for',
+      { metrics: metrics('backtalk_training_steps_total{outcome="service_refused"} 4') },
+      'steps_not_taken',
+      'the training worker did not take 4 steps (service_refused): set in the recipe, or as BACKTALK_TINKER_MODEL,',
+    ],
     ['with a clock that is off', { clocks: { gateway: 41 } }, 'clock_skew', 'the clock of gateway differs by 41 s'],
     ['with dead letters', loop({ deadLetters: 2 }), 'dead_letters', '2 facts could not be handled'],
   ])('an installation %s gets one finding, in one line, with what to do', (_, seen, code, words) => {

@@ -224,10 +224,12 @@ function learned({ loop, metrics }: Seen): readonly Finding[] {
   );
 }
 
-/** What keeps steps from being taken until an operator mends it; what else fails is tried again, or given up. */
+/** What an operator can mend; what else fails is tried again, or given up. */
 const trainingRemedies: Readonly<Record<string, string>> = {
   service_unavailable:
     'look at BACKTALK_TINKER_URL, BACKTALK_TINKER_KEY and the log of the trainer, which has its words',
+  service_refused:
+    'set in the recipe, or as BACKTALK_TINKER_MODEL, what the log of the trainer says that the service has (model, rank, alpha)',
   recipe_not_honoured: 'set in the recipe what the log of the trainer names',
   parent_elsewhere: 'set BACKTALK_TRAINING_BACKEND as it was, or train another policy',
   teacher_missing: 'name the model that teaches (npm start -- --teacher DIR), or another teacher in the recipe',
