@@ -64,19 +64,22 @@ export class Child {
     return this.process?.pid;
   }
 
-  /** Starts and waits until it serves; a process that dies before it served is a refusal with its last words. */
-  async start(): Promise<void> {
+  /**
+   * Starts and waits until it serves; a process that dies before it served is a refusal with its last words.
+   * @returns false where it was stopped before it served
+   */
+  async start(): Promise<boolean> {
     this.launch(false);
     const { name, readyWithinMs, slowAfterMs = slowAfterDefaultMs } = this.spec;
     const deadline = performance.now() + readyWithinMs;
     const slow = setTimeout(() => this.events.slow(name, lastLineOf(this.logPath)), slowAfterMs);
-    await this.untilReady(deadline).finally(() => clearTimeout(slow));
+    return this.untilReady(deadline).finally(() => clearTimeout(slow));
   }
 
-  private async untilReady(deadline: number): Promise<void> {
+  private async untilReady(deadline: number): Promise<boolean> {
     while (performance.now() < deadline) {
-      if (await this.isReady()) return;
-      if (this.stopping) return;
+      if (await this.isReady()) return true;
+      if (this.stopping) return false;
       if (this.deaths > 2)
         throw deployErrors.endsAtOnce({ name: this.spec.name, log: this.logPath, lastWords: lastLineOf(this.logPath) });
       await new Promise((resolve) => setTimeout(resolve, 100));

@@ -53,7 +53,7 @@ export class Supervisor {
     this.waves.push(...started);
     const serving = started.flat().map(async (child) => {
       const startedAt = performance.now();
-      await child.start();
+      if (!(await child.start())) return;
       this.terminal.step(`${child.spec.name} serves (${((performance.now() - startedAt) / 1000).toFixed(1)} s)`);
     });
     await Promise.all(serving);
