@@ -227,3 +227,16 @@ describe('what votes cost', () => {
     expect((await judged()).votes.map(({ reason }) => reason)).toEqual(['cut', 'cut', 'cut']);
   });
 });
+  it.each([
+    [
+      'more of the cache than there was of a prompt',
+      { prompt_tokens: 40, prompt_tokens_details: { cached_tokens: 60 } },
+    ],
+    ['no number', { prompt_tokens: 'many', completion_tokens: -1 }],
+  ])('a vote counts whose engine tells %s', async (_what, usage) => {
+    model.script = () => ({ body: completion(answer, 'stop', usage) });
+    await judgeWith({ pricePrompt: 1, priceCached: 0.1, priceAnswer: 0 });
+    expect((await judged()).votes.every(isValid)).toBe(true);
+    expect(model.heard).toHaveLength(3);
+  });
+

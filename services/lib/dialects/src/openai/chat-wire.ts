@@ -33,6 +33,7 @@ interface WireChoice {
 interface WireUsage {
   readonly prompt_tokens?: number;
   readonly completion_tokens?: number;
+  readonly total_tokens?: number;
   readonly prompt_tokens_details?: { readonly cached_tokens?: number | null } | null;
   /** DeepSeek's word for it. */
   readonly prompt_cache_hit_tokens?: number | null;
@@ -136,9 +137,18 @@ function modelOf({ model }: RawObject): string | undefined {
   return typeof model === 'string' ? model : undefined;
 }
 
+/** Hosts count in ways of their own: some tell of the cache's tokens beside the prompt's, some of thoughts in the total alone. */
 function usageOf(usage: WireUsage | null | undefined): TokenUsage | undefined {
   if (usage === undefined || usage === null) return undefined;
-  const cachedTokens = usage.prompt_tokens_details?.cached_tokens ?? usage.prompt_cache_hit_tokens ?? undefined;
-  const counts = { promptTokens: usage.prompt_tokens ?? 0, completionTokens: usage.completion_tokens ?? 0 };
-  return cachedTokens === undefined ? counts : { ...counts, cachedTokens };
+  const cached = usage.prompt_tokens_details?.cached_tokens ?? usage.prompt_cache_hit_tokens ?? undefined;
+  const [told, cachedTokens] = [countOf(usage.prompt_tokens), countOf(cached)];
+  const promptTokens = cachedTokens > told ? told + cachedTokens : told;
+  const rest = promptTokens === 0 ? 0 : countOf(usage.total_tokens) - promptTokens;
+  const counts = { promptTokens, completionTokens: Math.max(countOf(usage.completion_tokens), rest) };
+  return cached === undefined ? counts : { ...counts, cachedTokens };
+}
+
+/** Of anything else nothing can be counted. */
+function countOf(told: unknown): number {
+  return Number.isSafeInteger(told) && Number(told) > 0 ? Number(told) : 0;
 }
