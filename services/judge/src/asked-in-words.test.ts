@@ -155,6 +155,34 @@ describe('an engine that refuses a part of it', () => {
     expect(model.heard.filter((request) => 'response_format' in request).length).toBeGreaterThan(3);
   });
 
+  it('a prompt that is refused by name is asked in no other form', async () => {
+    model.script = () => refused('The prompt was filtered.', 400, { param: 'prompt', code: 'content_filter' });
+    await judgeWith();
+    expect((await judged()).votes.map(({ reason }) => reason)).toEqual(['engine', 'engine', 'engine']);
+    expect(model.heard.every((request) => 'response_format' in request)).toBe(true);
+    expect(model.heard).toHaveLength(9);
+  });
+
+  it('a model whose template knows no system message is told all in one', async () => {
+    model.script = ({ messages }) =>
+      messages.some(({ role }) => role === 'system') ? refused('System role not supported') : thanked;
+    await judgeWith();
+    expect((await judged()).votes.every(isValid)).toBe(true);
+    expect(model.heard).toHaveLength(4);
+    expect(model.heard.at(-1)).toHaveProperty('response_format');
+    expect(model.heard.at(-1)?.messages).toHaveLength(1);
+    expect(promptOf(model.heard.at(-1) ?? { model: '', messages: [] })).toContain('You grade answers');
+  });
+
+  it('a host that takes no request of that size is shown less', async () => {
+    const most = 5_000;
+    model.script = (request) => (promptOf(request).length > most ? refused('Request too large.', 413) : thanked);
+    await judgeWith({ verdictTokens: 9_000 });
+    expect((await judged(`Longer. ${'word '.repeat(2_000)}`)).votes.every(isValid)).toBe(true);
+    expect(model.heard.some((request) => promptOf(request).length > most)).toBe(true);
+    expect(model.heard.every((request) => 'response_format' in request)).toBe(true);
+  });
+
   it('a model that counts more tokens than were estimated is shown less', async () => {
     const most = 6_000;
     model.script = (request) =>
@@ -200,6 +228,14 @@ describe('an engine that has no time', () => {
     expect(statuses).toEqual([]);
   });
 
+  it('counts no try against a vote where the key is refused as a bad request', async () => {
+    const refusals = Array.from({ length: 40 }, () => refused('API key not valid. Please pass a valid API key.'));
+    model.script = () => refusals.pop() ?? thanked;
+    await judgeWith();
+    expect((await judged()).votes.every(isValid)).toBe(true);
+    expect(refusals).toEqual([]);
+  });
+
   it('makes a vote null that fails or hangs three times, and holds no other up', async () => {
     model.script = ({ seed }) => (seed === model.heard[0]?.['seed'] ? refused('It broke.', 500) : thanked);
     await judgeWith();
@@ -221,12 +257,6 @@ describe('what votes cost', () => {
     expect(await rig.metric(judge, 'cost_total')).toBeCloseTo((3 * (40 + 30 + 40)) / 1e6, 12);
   });
 
-  it('names an answer that was cut before its grade', async () => {
-    model.script = () => ({ body: completion({ content: '{"thought": "The user' }, 'length') });
-    await judgeWith();
-    expect((await judged()).votes.map(({ reason }) => reason)).toEqual(['cut', 'cut', 'cut']);
-  });
-});
   it.each([
     [
       'more of the cache than there was of a prompt',
@@ -240,3 +270,9 @@ describe('what votes cost', () => {
     expect(model.heard).toHaveLength(3);
   });
 
+  it('names an answer that was cut before its grade', async () => {
+    model.script = () => ({ body: completion({ content: '{"thought": "The user' }, 'length') });
+    await judgeWith();
+    expect((await judged()).votes.map(({ reason }) => reason)).toEqual(['cut', 'cut', 'cut']);
+  });
+});

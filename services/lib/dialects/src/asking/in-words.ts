@@ -52,6 +52,9 @@ const extras = ['response_format', 'chat_template_kwargs', 'thinking_token_budge
 /** Hosted models that think refuse these by name. */
 const habits = ['temperature', 'seed', 'max_tokens'] as const;
 
+/** What every request has: an engine that names one of these minds what is asked, in whatever form. */
+const asked = ['messages', 'prompt', 'input', 'model'];
+
 /** Refused without a name, too; one after the other, when nothing else can be left out. */
 const unnamed = ['seed', 'temperature'] as const;
 
@@ -116,7 +119,13 @@ function bodyOf(question: Question, without: ReadonlySet<string>): Body {
   };
   const sent = Object.fromEntries(Object.entries(fields).filter(([name]) => !without.has(name)));
   if (without.has('max_tokens')) sent['max_completion_tokens'] = tokens;
-  return { ...sent, messages: prompt('response_format' in sent) };
+  const messages = prompt('response_format' in sent);
+  return { ...sent, messages: without.has('system') ? inOne(messages) : messages };
+}
+
+/** For templates that know no system message. */
+function inOne(messages: readonly PromptMessage[]): PromptMessage[] {
+  return [{ role: 'user', content: messages.map(({ content }) => content).join('\n\n') }];
 }
 
 function formOf(schema: RawObject): RawObject {
@@ -129,6 +138,8 @@ function mindedIn(error: unknown, body: Body): readonly string[] {
   const param = error.detail['param'];
   const [named = ''] = typeof param === 'string' ? param.split('.') : [];
   if ([...extras, ...habits].some((field) => field === named)) return named in body ? [named] : [];
+  if (named === 'system') return body.messages.some(({ role }) => role === 'system') ? [named] : [];
+  if (asked.includes(named)) return [];
   const unneeded = extras.filter((field) => field in body);
   if (unneeded.length > 0) return unneeded;
   return unnamed.filter((field) => field in body).slice(0, 1);

@@ -16,6 +16,16 @@ export interface CallContext {
 const retryAfterDefaultSeconds = 1;
 const notHeld =
   /^(?:Got LoRA adapter that has never been loaded|Failed to implicitly load LoRA adapter|The following requested LoRA adapters are not loaded|LoRA adapter .{1,200} was requested, but LoRA is not enabled)/;
+/** With these words, and with 400, some hosts refuse a key, or an account with nothing left; */
+const keyRefused =
+  /^(?:API key (?:not valid|expired|not found)|(?:Incorrect|Invalid) API key|Your credit balance is too low)/i;
+/** and name a model that is not there. */
+const modelUnknown =
+  /^(?:Invalid model: |Model Not Exist|The model `[^`]{1,200}` does not exist|\S{1,200} is not a valid model ID)/i;
+/** More than the host takes at all: no waiting makes it less. */
+const tooLarge = /^Request too large\b/i;
+/** Templates of older models raise it. */
+const systemRefused = /\bsystem role not supported\b|\broles must alternate\b/i;
 /** No conversation holds these by chance. */
 const namedField = /\b(?:response_format|chat_template_kwargs|thinking_token_budget)\b/;
 
@@ -39,9 +49,13 @@ export function refusalOf(reply: Reply, context: CallContext): BacktalkError {
     case 409:
     case 425:
       return engineErrors.failed({ engineStatus: reply.status });
+    // Of its bytes, or of the tokens that a key may use in a minute.
+    case 413:
+      return engineErrors.contextLengthExceeded({ param: 'messages' });
     // Admission limits answer 503 or 429, mostly without Retry-After.
     case 429:
     case 503: {
+      if (tooLarge.test(error?.message ?? '')) return engineErrors.contextLengthExceeded({ param: 'messages' });
       const asked = askedSeconds(reply.headers);
       return engineErrors.overloaded(
         asked === undefined
@@ -55,9 +69,13 @@ export function refusalOf(reply: Reply, context: CallContext): BacktalkError {
   if (reply.status === 400 && context.dialect === 'sglang' && notHeld.test(error?.message ?? ''))
     return engineErrors.modelNotFound({ model: context.model });
   if (reply.status >= 500) return engineErrors.failed({ engineStatus: reply.status });
-  const message = error?.message ?? '';
+  const message = error?.message ?? messageIn(reply.text);
+  // At their beginning, so that no quotation of a conversation is taken for them.
+  if (keyRefused.test(message)) return engineErrors.unauthorized({});
+  if (modelUnknown.test(message)) return engineErrors.modelNotFound({ model: context.model });
   // Some name the field in their words alone.
-  const param = error?.param?.replace(/^body\./, '').slice(0, 80) ?? namedField.exec(reply.text)?.[0];
+  const named = namedField.exec(reply.text)?.[0] ?? (systemRefused.test(message) ? 'system' : undefined);
+  const param = error?.param?.replace(/^body\./, '').slice(0, 80) ?? named;
   const isTooLong =
     error?.code === 'context_length_exceeded' ||
     error?.param === 'input_tokens' ||
@@ -87,6 +105,17 @@ export function refusalInStream(error: WireError, context: CallContext): Backtal
   const status = typeof error.code === 'number' ? error.code : 500;
   if (status >= 500 && status !== 503) return engineErrors.streamBroken({ why: 'it reported an error' });
   return refusalOf({ status, headers: {}, text: JSON.stringify({ error }) }, context);
+}
+
+/** Where the error is its own message. */
+function messageIn(text: string): string {
+  try {
+    const body: unknown = JSON.parse(text);
+    const error = isJsonObject(body) ? body['error'] : undefined;
+    return typeof error === 'string' ? error : '';
+  } catch {
+    return '';
+  }
 }
 
 export function errorIn(text: string): WireError | undefined {
