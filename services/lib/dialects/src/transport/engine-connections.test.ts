@@ -57,4 +57,27 @@ describe('EngineConnections', () => {
     await expect(ask(5)).rejects.toMatchObject({ code: 'engine_overloaded' });
     await left;
   });
+
+  it.each([
+    ['', '/v1/models'],
+    ['/', '/v1/models'],
+    ['/v1', '/v1/models'],
+    ['/openai/v1/', '/openai/v1/models'],
+    ['/proxy', '/proxy/v1/models'],
+    ['/v2/proxy/v1', '/v2/proxy/v1/models'],
+    ['/v1beta/openai/', '/v1beta/openai/models'],
+    ['/api/paas/v4', '/api/paas/v4/models'],
+    ['/v1/accounts/one/openai', '/v1/accounts/one/openai/models'],
+  ])('an address with the path "%s" is asked at %s', async (path, asked) => {
+    let url: string | undefined;
+    reply = (response) => {
+      url = response.req.url;
+      response.end('{}');
+    };
+    const { port } = server.address() as AddressInfo;
+    const versioned = new EngineConnections({ url: `http://127.0.0.1:${String(port)}${path}` });
+    await versioned.request('GET', '/v1/models', undefined, { deadlineMs: 10_000 });
+    await versioned.close();
+    expect(url).toBe(asked);
+  });
 });

@@ -11,7 +11,7 @@ import type { RawObject, ReplyRoom } from '../engine-client.js';
 import { type CallLimits, type CallSink, EngineCall, type ResponseHeaders } from './engine-call.js';
 
 export interface EngineAddress {
-  /** Base URL without /v1. */
+  /** Base URL, with or without /v1; one that has another version in its path is the whole of it. */
   readonly url: string;
   readonly apiKey?: string | undefined;
 }
@@ -26,6 +26,9 @@ interface ReplyLimits extends CallLimits {
   readonly room?: ReplyRoom | undefined;
 }
 
+const versionPath = '/v1';
+/** As in /v1beta/openai or /api/paas/v4. */
+const ownVersion = /\/v\d\w*(?=\/|$)/;
 const keepAliveMs = 4_000;
 const connectMs = 5_000;
 const connectionsMax = 1_024;
@@ -36,12 +39,16 @@ const gatheredBytesMax = 256 * 1024;
 export class EngineConnections {
   private readonly pool: Pool;
   private readonly basePath: string;
+  private readonly hasOwnVersion: boolean;
   private readonly headers: Record<string, string>;
   private readonly jsonHeaders: Record<string, string>;
 
   constructor({ url, apiKey }: EngineAddress) {
     const { origin, pathname } = new URL(url);
-    this.basePath = pathname.replace(/\/(v1\/?)?$/, '');
+    const path = pathname.replace(/\/$/, '');
+    const isV1 = path.endsWith(versionPath);
+    this.basePath = isV1 ? path.slice(0, -versionPath.length) : path;
+    this.hasOwnVersion = !isV1 && ownVersion.test(path);
     this.headers = apiKey === undefined || apiKey === '' ? {} : { authorization: `Bearer ${apiKey}` };
     this.jsonHeaders = { ...this.headers, 'content-type': 'application/json' };
     this.pool = new Pool(origin, {
@@ -75,8 +82,12 @@ export class EngineConnections {
       call.fail(engineErrors.aborted({}));
       return call;
     }
-    this.pool.dispatch({ method, path: this.basePath + path, ...this.outgoing(body) }, call);
+    this.pool.dispatch({ method, path: this.basePath + this.versioned(path), ...this.outgoing(body) }, call);
     return call;
+  }
+
+  private versioned(path: string): string {
+    return this.hasOwnVersion && path.startsWith(`${versionPath}/`) ? path.slice(versionPath.length) : path;
   }
 
   /** What is large goes out piece by piece, as the connection takes it. */
