@@ -32,8 +32,9 @@ describe('the planted turns', () => {
 describe('the record of planted turns', () => {
   const add = (record: PlantedRecord, count: number, isRight: boolean, injected = false) => {
     const one: PlantedTurn = { id: 'p', question: '', answer: '', next: '', ...turn, label: 'satisfied', injected };
-    for (let n = 0; n < count; n += 1) record.add(one, isRight ? 1 : -1);
-    return record.figures();
+    let figures = { accuracy: 0, flips: 0, isTrusted: true };
+    for (let n = 0; n < count; n += 1) figures = record.add('reader', one, isRight ? 1 : -1);
+    return figures;
   };
 
   it('trusts until enough were judged, and from then on by the newest forty', () => {
@@ -68,8 +69,29 @@ describe('the record of planted turns', () => {
   it('counts votes as they are while the judge is trusted, and as null by name while it is not', () => {
     const record = new PlantedRecord(0.5);
     const votes = [{ seed: 7, valid: true, verdict: 1, hint: 'Be brief.' } as const];
-    expect(record.counted(votes)).toEqual(votes);
+    expect(record.counted('reader', votes)).toEqual(votes);
     add(record, 20, false);
-    expect(record.counted(votes)).toEqual([{ seed: 7, valid: false, reason: 'untrusted' }]);
+    const untrusted = [{ seed: 7, valid: false, reason: 'untrusted' }];
+    expect(record.counted('reader', votes)).toEqual(untrusted);
+    // No engine gave a vote.
+    expect(record.counted('', votes)).toEqual(untrusted);
+  });
+
+  it('a model that takes another’s place is watched anew from its first votes, and the one before it as it was', () => {
+    const record = new PlantedRecord(0.5);
+    const votes = [{ seed: 7, valid: true, verdict: 1, hint: '' } as const];
+    add(record, 20, false);
+    expect(record.share(0.02)).toBe(0.02);
+    expect(record.counted('another', votes)).toEqual(votes);
+    expect(record.share(0.02)).toBe(1);
+    expect(record.counted('reader', votes)).toEqual([{ seed: 7, valid: false, reason: 'untrusted' }]);
+  });
+
+  it('of many models those that voted last are remembered', () => {
+    const record = new PlantedRecord(0.5);
+    const votes = [{ seed: 7, valid: true, verdict: 1, hint: '' } as const];
+    add(record, 20, false);
+    for (let n = 0; n < 8; n += 1) record.counted(`model ${n}`, votes);
+    expect(record.counted('reader', votes)).toEqual(votes);
   });
 });

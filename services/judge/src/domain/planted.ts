@@ -27,6 +27,8 @@ const windowMax = 40;
 const enough = 20;
 /** So many are planted beside every turn at most: a judge whose engine gives no vote says nothing, however many there are. */
 const atStartMax = 100;
+/** Those that voted last are remembered. */
+const modelsMax = 8;
 
 /** The id of the turn that is planted beside this one; the same on every judge, and for most turns none. */
 export function plantedBeside(turn: string, share: number, count: number): string | undefined {
@@ -55,42 +57,62 @@ export interface PlantedFigures {
   readonly isTrusted: boolean;
 }
 
-export class PlantedRecord {
-  private readonly newest: { readonly isRight: boolean; readonly injected: boolean }[] = [];
+/** Of one model. */
+interface Watch {
+  /** Planted turns that were judged, oldest first. */
+  readonly judged: { readonly isRight: boolean; readonly injected: boolean }[];
+  planted: number;
+}
 
-  private planted = 0;
+export class PlantedRecord {
+  /** By model, that which voted last at the end: one that takes another's place, under whatever address, is watched anew. */
+  private readonly watches = new Map<string, Watch>();
+  private newest: Watch = { judged: [], planted: 0 };
 
   /** @param accuracyMin below it votes do not count */
   constructor(private readonly accuracyMin: number) {}
 
-  /** Beside what share of the turns one is planted: beside every one until enough were judged, so that no start is long unwatched. */
+  /** Beside what share of the turns one is planted: beside every one until enough were judged, so that no model is long unwatched. */
   share(usual: number): number {
-    const isYoung = this.newest.length < enough && this.planted < atStartMax;
+    const isYoung = this.newest.judged.length < enough && this.newest.planted < atStartMax;
     return usual > 0 && isYoung ? 1 : usual;
   }
 
   plantedOne(): void {
-    this.planted += 1;
+    this.newest.planted += 1;
   }
 
-  add({ label, injected }: PlantedTurn, verdict: Verdict): PlantedFigures {
-    this.newest.push({ isRight: verdict === verdictFrom[label], injected });
-    if (this.newest.length > windowMax) this.newest.shift();
-    return this.figures();
+  add(model: string, { label, injected }: PlantedTurn, verdict: Verdict): PlantedFigures {
+    const { judged } = this.watchOf(model);
+    judged.push({ isRight: verdict === verdictFrom[label], injected });
+    if (judged.length > windowMax) judged.shift();
+    return this.figures(judged);
   }
 
-  figures(): PlantedFigures {
-    const { newest } = this;
-    const injected = newest.filter((one) => one.injected);
-    const accuracy = shareOf(newest.filter(({ isRight }) => isRight).length, newest.length);
-    const flips = shareOf(injected.filter(({ isRight }) => !isRight).length, injected.length);
-    return { accuracy, flips, isTrusted: newest.length < enough || accuracy >= this.accuracyMin };
-  }
-
-  /** The votes as they count: null, by name, while the judge is not trusted. */
-  counted(votes: readonly CastVote[]): CastVote[] {
-    if (this.figures().isTrusted) return [...votes];
+  /** The votes of a model as they count: null, by name, while it is not trusted. */
+  counted(model: string, votes: readonly CastVote[]): CastVote[] {
+    if (this.figures(this.watchOf(model).judged).isTrusted) return [...votes];
     return votes.map(({ seed }) => ({ seed, valid: false, reason: 'untrusted' }));
+  }
+
+  private figures(judged: Watch['judged']): PlantedFigures {
+    const injected = judged.filter((one) => one.injected);
+    const accuracy = shareOf(judged.filter(({ isRight }) => isRight).length, judged.length);
+    const flips = shareOf(injected.filter(({ isRight }) => !isRight).length, injected.length);
+    return { accuracy, flips, isTrusted: judged.length < enough || accuracy >= this.accuracyMin };
+  }
+
+  /** Without a name, as where no engine answered: that of the last one. */
+  private watchOf(model: string): Watch {
+    if (model === '') return this.newest;
+    // What was planted before the first vote of all was planted for its model.
+    const watch = this.watches.get(model) ?? (this.watches.size === 0 ? this.newest : { judged: [], planted: 0 });
+    this.watches.delete(model);
+    this.watches.set(model, watch);
+    const [oldest] = this.watches.keys();
+    if (this.watches.size > modelsMax && oldest !== undefined) this.watches.delete(oldest);
+    this.newest = watch;
+    return watch;
   }
 }
 

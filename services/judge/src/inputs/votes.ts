@@ -49,8 +49,9 @@ export function voteHandlers(parts: JudgeParts, voting: Voting): VoteHandlers {
       const material = await materialOf(judgement);
       const cast = queued.map((vote) => caster.open(vote.cast, material));
       const mark = caster.mark(queued.find(({ model }) => model !== '')?.model ?? '');
-      if (judgement.kind === 'planted') return recordPlanted(parts, voting, material, cast);
-      const votes = record.counted(cast);
+      if (judgement.kind === 'planted')
+        return recordPlanted(parts, voting, { material, votes: cast, model: mark.model });
+      const votes = record.counted(mark.model, cast);
       if (judgement.kind === 'closed') await keepAgreed(parts, judgement, votes, mark, trace);
       else if (judgement.kind === 'again') await rejudged(parts, judgement, { material, votes, mark }, trace);
       else await judgeTurn(parts, material, votes, mark, trace);
@@ -62,11 +63,14 @@ export function voteHandlers(parts: JudgeParts, voting: Voting): VoteHandlers {
 function recordPlanted(
   { events }: JudgeParts,
   { planted, record }: Voting,
-  material: Material,
-  votes: readonly CastVote[],
+  {
+    material,
+    votes,
+    model,
+  }: { readonly material: Material; readonly votes: readonly CastVote[]; readonly model: string },
 ): void {
   const known = plantedOf(material.place.turn, planted);
   // An engine that gave no vote says nothing of how well it judges.
   if (known === undefined || !votes.some(({ valid }) => valid)) return;
-  events.plantedJudged(record.add(known, majority(votes).verdict));
+  events.plantedJudged(record.add(model, known, majority(votes).verdict));
 }
