@@ -25,7 +25,8 @@ const material = (text: string): Material => ({
   next: { role: 'user', text, userText: saidWords(text), toolResults: [] },
 });
 
-const judged = (text: string) => judge(material(text), [vote], { evidence: [] }, mark, hearing).message;
+const judged = (text: string, hint = '') =>
+  judge(material(text), [{ ...vote, hint }], { evidence: [] }, mark, hearing).message;
 
 describe('what becomes a lesson of a longer message', () => {
   it('a wish at its end is kept, and not the complaint before it', () => {
@@ -40,6 +41,14 @@ describe('what becomes a lesson of a longer message', () => {
     const message = judged(`${complaint} ${complaint} ${complaint} ${complaint} ${wanted}`);
     expect(message.hint).not.toContain(wanted);
     expect(ownWish(message)).toMatchObject({ text: wanted, stands: true });
+  });
+
+  it('a wish that stands is kept in its person’s words, whatever a vote writes of the same message', () => {
+    const message = judged(`No, the capital is Canberra. ${wanted}`, 'Name Canberra as the capital.');
+    expect(message).toMatchObject({ hint: 'Name Canberra as the capital.', stands: true });
+    expect(ownWish(message)).toMatchObject({ text: wanted, stands: true });
+    const once = judged('No, the capital is Canberra.', 'Name Canberra as the capital.');
+    expect(once).toMatchObject({ hint: 'Name Canberra as the capital.', stands: false, wish: undefined });
   });
 
   it('feedback is read the same way', () => {

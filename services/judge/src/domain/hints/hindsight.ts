@@ -21,7 +21,7 @@ export interface Hindsight {
   /** What may be shown in its place. */
   readonly others?: readonly string[];
   readonly stands: boolean;
-  /** The sentences that stand, where the person said more than a lesson can hold. */
+  /** The sentences that stand, where the hint is more than a lesson can hold, or another's words for what the person said. */
   readonly wished?: string;
   /** An agent told it of the person: it is no wish of theirs beyond the turn. */
   readonly told?: true;
@@ -76,7 +76,10 @@ export function hindsightOf(
     return { hint: '', stands: false, dropped: [...dropped, 'template_token'] };
   }
   const others = chosen.others.filter((other) => !breaksTemplate([other]));
-  return { hint, others, ...standingWith(hint, standing), dropped };
+  // What a vote wrote may be about the rest of the message: what stands is kept in the words that say so.
+  const wished =
+    chosen.hint !== '' && standing.length > 0 ? { stands: true, wished: asHint(standing.join(' ')) } : undefined;
+  return { hint, others, ...(wished ?? standingWith(hint, standing)), dropped };
 }
 
 function standingWith(hint: string, standing: readonly string[]): Pick<Hindsight, 'stands' | 'wished'> {
