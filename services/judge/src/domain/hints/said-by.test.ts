@@ -27,3 +27,42 @@ it.each([
     expect(isSaidBy(other, words)).toBe(false);
   },
 );
+
+it.each([
+  [
+    'German',
+    'Das war leider nicht so gut, bitte noch einmal.',
+    'Sag bitte nicht, dass das Konto der Firma so gut war.',
+  ],
+  [
+    'French',
+    'Ce n’est pas la bonne réponse, il faut que tu la refasses.',
+    'Il faut que la caisse ne soit pas pour la ville.',
+  ],
+  [
+    'Spanish',
+    'No es lo que te he pedido, por favor otra vez.',
+    'Por favor, no digas lo que es el precio de la tienda.',
+  ],
+  ['Italian', 'Non è quello che ti ho chiesto, per favore.', 'Per favore non dire che il prezzo è alto.'],
+  ['Portuguese', 'Não é isso que eu queria, por favor.', 'Por favor, não diga que isso é da loja.'],
+  ['Dutch', 'Dit is niet wat ik van je wilde, alsjeblieft.', 'Dit is niet van de bank, zeg dat alsjeblieft.'],
+  ['Swedish', 'Det är inte vad jag ville ha av dig.', 'Säg att det är inte av plast.'],
+  ['Polish', 'To nie jest to, o co mi chodzi, proszę.', 'Proszę, to nie jest dla banku.'],
+  ['Russian', 'Это не то, что мне нужно, пожалуйста.', 'Пожалуйста, скажи, что это не для банка.'],
+  ['Turkish', 'Bu istediğim şey değil, lütfen bir daha.', 'Lütfen bu banka için bir şey söyleme.'],
+  ['Chinese', '请不要这样回答,这个不对。', '请不要使用这个回答。'],
+])('a hint in %s that shares no more than small words is not its person’s', (_language, words, hint) => {
+  expect(isSaidBy(hint, words)).toBe(false);
+});
+
+it.each([
+  ['German', 'Das ist zu lang, bitte nur ein Satz.', 'Antworte bitte in nur einem Satz.'],
+  ['French', 'Trop long, une seule phrase s’il te plaît.', 'Réponds en une seule phrase.'],
+  ['Spanish', 'Demasiado largo, quiero una sola frase.', 'Responde con una sola frase.'],
+  ['Russian', 'Слишком длинно, нужно одно предложение.', 'Отвечай одним предложением.'],
+  ['Chinese', '太长了，请简短一点。', '请简短一点回答。'],
+  ['letters with marks of their own', 'Trop long, et pas fran\u00e7ais.', 'Franc\u0327ais.'],
+])('a hint in %s that says what its person said is theirs', (_language, words, hint) => {
+  expect(isSaidBy(hint, words)).toBe(true);
+});
