@@ -44,8 +44,10 @@ export class Judgements {
     return (await this.revisions(place)).at(-1);
   }
 
+  /** The leader is asked: where a copy of the log lags, all votes would be cast, and paid for, once more. */
   async isJudged({ tenant, user, policy, turn }: JudgedPlace): Promise<boolean> {
-    return (await this.reader.last('turnJudged', { tenant, user, policy, turn, revision: 0 })) !== undefined;
+    const ids = { tenant, user, policy, turn, revision: 0 };
+    return (await this.reader.last('turnJudged', ids, { sure: true })) !== undefined;
   }
 
   /** Whether anything but the votes spoke. The leader is asked: a copy of the log that lags would say no for good. */
@@ -73,7 +75,8 @@ export class Judgements {
   }
 
   async isRejudged({ tenant, user, policy, turn, asked }: JudgementAsked): Promise<boolean> {
-    return (await this.reader.last('turnRejudged', { tenant, user, policy, turn, asked })) !== undefined;
+    const ids = { tenant, user, policy, turn, asked };
+    return (await this.reader.last('turnRejudged', ids, { sure: true })) !== undefined;
   }
 
   /** Beside what was judged. What was stored before for this asking, by this or another judge, stays. */
