@@ -87,7 +87,7 @@ describe('the record of planted turns', () => {
     expect(record.counted('reader', votes)).toEqual([{ seed: 7, valid: false, reason: 'untrusted' }]);
   });
 
-  it('of many models those that voted last are remembered', () => {
+  it('the models that voted last are remembered, of however many', () => {
     const record = new PlantedRecord(0.5);
     const votes = [{ seed: 7, valid: true, verdict: 1, hint: '' } as const];
     add(record, 20, false);

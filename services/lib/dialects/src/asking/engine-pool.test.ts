@@ -1,3 +1,5 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { asBacktalkError } from '@backtalk/kit';
 import { FakeClock, until } from '@backtalk/kit/testing';
 import { Lease } from '@backtalk/proto/weights';
@@ -121,4 +123,39 @@ describe('EnginePool', () => {
     expect(codes).toContain('model_not_found');
     await named.stop();
   });
+
+  it.each([
+    ['one model', [{ id: 'reader' }, { id: 'adapter', parent: 'reader' }], 'reader'],
+    [
+      'two names of one model',
+      [
+        { id: 'reader', root: '/models/r' },
+        { id: 'alias', root: '/models/r' },
+      ],
+      'reader',
+    ],
+    ['two models', [{ id: 'painter' }, { id: 'reader' }], 'engine_reply_invalid'],
+  ])(
+    'a host that serves %s is asked for the only one where none is named, or for nothing',
+    async (_count, data, comesTo) => {
+      const host = createServer((_request, response) => response.end(JSON.stringify({ data })));
+      await new Promise<void>((resolve) => host.listen(0, '127.0.0.1', resolve));
+      const url = `http://127.0.0.1:${String((host.address() as AddressInfo).port)}`;
+      const events = { enginesKnown: () => undefined, engineRefused: () => undefined };
+      const urls = new ResolvedUrls({ urls: [url], clock, events });
+      const unnamed = new EnginePool({
+        urls,
+        dialect: 'openai',
+        apiKey: '',
+        model: '',
+        clock,
+        events,
+        leases: undefined,
+      });
+      const asked = unnamed.use(options, ({ model }) => Promise.resolve(model));
+      expect(await asked.catch((error: unknown) => asBacktalkError(error).code)).toBe(comesTo);
+      await unnamed.stop();
+      host.close();
+    },
+  );
 });

@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { asBacktalkError, type Clock, type LeaseView } from '@backtalk/kit';
 import { createEngineClient, engineDialects, type EngineDialect } from '../create-engine-client.js';
 import { isLostEngine } from '../deadly-prompts.js';
-import type { CallOptions, EngineClient } from '../engine-client.js';
+import type { CallOptions, EngineClient, EngineModel } from '../engine-client.js';
 import { engineErrors, isEngineError } from '../errors.js';
 import type { AskedEngine } from './in-words.js';
 import type { ResolvedUrls } from './resolved-urls.js';
@@ -92,11 +92,7 @@ export class EnginePool {
     const [url, member] = rest.reduce((least, next) => (next[1].inFlight < least[1].inFlight ? next : least), first);
     member.inFlight += 1;
     try {
-      if (member.model === '') {
-        const models = await member.client.models(options);
-        // The model without a parent is no adapter.
-        member.model = models.find(({ parent }) => parent === undefined)?.id ?? '';
-      }
+      if (member.model === '') member.model = onlyModel(await member.client.models(options));
       this.newestModel = member.model;
       return await work({ url, client: member.client, model: member.model });
     } catch (error) {
@@ -161,4 +157,12 @@ export class EnginePool {
       this.options.events.engineRefused(asBacktalkError(error).code);
     });
   }
+}
+
+/** What has a parent is an adapter, and names of one folder are one model. Of several, none is meant. */
+function onlyModel(models: readonly EngineModel[]): string {
+  const own = models.filter(({ parent }) => parent === undefined);
+  if (new Set(own.map(({ id, root }) => root ?? id)).size > 1)
+    throw engineErrors.replyInvalid({ what: 'it serves several models, and none is named' });
+  return own[0]?.id ?? '';
 }

@@ -52,6 +52,17 @@ describe('a request that is too large', () => {
     expect(refusal(status, body)).toMatchObject({ code: 'context_length_exceeded' });
   });
 
+  it.each([
+    ['vLLM', "This model's maximum context length is 2048 tokens. However, you requested 3000 tokens."],
+    ['llama.cpp', 'the request exceeds the available context size (4096 tokens), try increasing it'],
+    ['Anthropic', 'prompt is too long: 210000 tokens > 200000 maximum'],
+    ['Google', 'The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).'],
+    ['xAI', "This model's maximum prompt length is 131072 but the request contains 140000 tokens."],
+    ['TGI', 'Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens'],
+  ])('a prompt that is longer than the context is one in the words of %s', (_host, message) => {
+    expect(refusal(400, { error: { message } })).toMatchObject({ code: 'context_length_exceeded' });
+  });
+
   it('a limit of requests stays one', () => {
     const body = { error: { message: 'Rate limit reached for reader: Limit 6000, Used 5990, Requested 20.' } };
     expect(refusal(429, body)).toMatchObject({ code: 'engine_overloaded' });

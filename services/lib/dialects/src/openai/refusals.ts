@@ -22,6 +22,9 @@ const keyRefused =
 /** and name a model that is not there. */
 const modelUnknown =
   /^(?:Invalid model: |Model Not Exist|The model `[^`]{1,200}` does not exist|\S{1,200} is not a valid model ID)/i;
+/** In the words of vLLM and OpenAI, SGLang, llama.cpp, Anthropic, Google, xAI and TGI. */
+const tooLong =
+  /maximum context length|longer than the model's context length|max_model_len|exceeds the available context size|prompt is too long|input token count|maximum prompt length|`inputs` tokens \+ `max_new_tokens`/;
 /** More than the host takes at all: no waiting makes it less. */
 const tooLarge = /^Request too large\b/i;
 /** Templates of older models raise it. */
@@ -77,9 +80,7 @@ export function refusalOf(reply: Reply, context: CallContext): BacktalkError {
   const named = namedField.exec(reply.text)?.[0] ?? (systemRefused.test(message) ? 'system' : undefined);
   const param = error?.param?.replace(/^body\./, '').slice(0, 80) ?? named;
   const isTooLong =
-    error?.code === 'context_length_exceeded' ||
-    error?.param === 'input_tokens' ||
-    /maximum context length|longer than the model's context length|max_model_len/.test(message);
+    error?.code === 'context_length_exceeded' || error?.param === 'input_tokens' || tooLong.test(message);
   if (isTooLong) {
     const digits = /(?:context length (?:is|of)|context length \(|max_model_len=)\s*(\d+)/.exec(message)?.[1];
     const limit = digits === undefined ? undefined : Number(digits);
