@@ -48,7 +48,14 @@ export function streamPlans(options: StreamBounds): StreamPlan[] {
       discard: DiscardPolicy.New,
       compression: StoreCompression.S2,
     },
-    { ...shared, name: 'WEIGHTS', subjects: subjectsOf('WEIGHTS'), discard: DiscardPolicy.New },
+    {
+      ...shared,
+      name: 'WEIGHTS',
+      subjects: subjectsOf('WEIGHTS'),
+      discard: DiscardPolicy.New,
+      // Each batch says all lessons again: 500 take half a megabyte, and on disk a tenth of that.
+      compression: StoreCompression.S2,
+    },
     {
       ...shared,
       name: deadStream,
