@@ -99,6 +99,10 @@ const cases: Readonly<Record<string, Case>> = {
     expected: [{ '{policy="backtalk"}': 0.05 }],
   },
   'loop: Feedback to weights': histogram('backtalk_trainer_feedback_to_weights_seconds'),
+  'loop: Time to handle a fact': {
+    series: counters('backtalk_trainer_facts_handling_seconds_bucket', 'le', { 1: 5, 2: 10, '+Inf': 10 }),
+    expected: [{ '{}': 1.9 }],
+  },
   'loop: Fill of the streams': fill('backtalk_collector_stream_bytes', ', stream="TURNS"'),
   'loop: Fill of the broker': fill('backtalk_collector_broker_bytes', ', kind="storage"'),
   'loop: Fill of Valkey': fill('backtalk_collector_valkey_bytes', ''),
@@ -173,6 +177,15 @@ const severalCases: Readonly<Record<string, Case>> = {
   'training: Batches closed, by why': {
     series: firstOf('backtalk_trainer_batches_closed_total', 'policy="one", why="timeout"'),
     expected: [{ '{why="timeout"}': 1 }],
+  },
+  'training: Steps put off, by why': { series: {}, expected: [{ '{code="none"}': 0 }] },
+  'training: Guards that acted': {
+    series: firstOf('backtalk_trainer_guards_acted_total', 'policy="one", guard="ess", action="mask"'),
+    expected: [{ '{guard="ess", action="mask"}': 1 }],
+  },
+  'training: Workers that take steps': {
+    series: ofTrainers('training_worker_up', { 'worker="w"': [0, 1] }),
+    expected: [{ '{worker="w"}': 0 }],
   },
   'swaps: Parity of the newest candidate': {
     series: ofPublishers('gate_parity', { 'policy="one"': [0.01, 0.4], 'policy="two"': [0.02, 0] }),

@@ -75,6 +75,21 @@ describe('dashboards', () => {
     expect(used.length).toBeGreaterThan(100);
   });
 
+  it('metrics that services document are shown by a panel, watched by an alert, or read by a command', () => {
+    const alerts = readFileSync(join(chartFiles, 'alerts', 'backtalk.yaml'), 'utf8');
+    const commands = readdirSync(join(root, 'services', 'cli', 'src'), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
+      .map((name) => readFileSync(join(root, 'services', 'cli', 'src', name), 'utf8'));
+    const readers = [...queries.map(({ expr }) => expr), alerts, ...commands].join('\n');
+    const names = [...readmes.matchAll(/^\|\s*`(backtalk_\w+)`/gm)].map(([, name = '']) => name);
+    const isRead = (name: string) =>
+      new RegExp(`\\b${name.replace('SERVICE', '(?:[a-z]+|\\.\\+|\\[a-z\\]\\+)')}(?:_bucket|_sum|_count)?\\b`).test(
+        readers,
+      );
+    expect(names.filter((name) => !isRead(name))).toEqual([]);
+    expect(names.length).toBeGreaterThan(100);
+  });
+
   it('panels on engines stand on metrics that vLLM 0.32 exports under the same names', () => {
     const used = queries.flatMap(({ expr }) => [...expr.matchAll(/\bvllm:[a-z0-9_]+/g)].map(([metric]) => metric));
     expect(used.filter((metric) => !recorded.includes(plain(metric)) && !recorded.includes(metric))).toEqual([]);

@@ -38,14 +38,14 @@ export function inRange(metric: string, by = '', matchers = ''): string {
 
 /**
  * The same for what happens seldom and under many labels, so that its series begin at 1: what a series had when it began
- * within the range counts, too.
+ * within the range counts, too, and 0 is shown where there is none.
  */
 export function fewInRange(metric: string, by = '', matchers = ''): string {
-  const [grown, first] = [
-    `increase(${only(metric, matchers)}[$__range])`,
-    `min_over_time(${only(metric, matchers)}[$__range])`,
-  ];
-  return sum(`(${grown} + (${first} unless ${only(metric, matchers)} offset $__range)) or ${grown}`, by);
+  const series = only(metric, matchers);
+  const [grown, first] = [`increase(${series}[$__range])`, `min_over_time(${series}[$__range])`];
+  const [label] = by.split(', ');
+  const none = by === '' ? 'vector(0)' : `label_replace(vector(0), "${label}", "none", "", "")`;
+  return `${sum(`(${grown} + (${first} unless ${series} offset $__range)) or ${grown}`, by)} or on () ${none}`;
 }
 
 /** Of a gauge: all replicas together. */
@@ -73,6 +73,11 @@ export function mostOfLeader(metric: string, by: string, matchers = ''): string 
 /** All policies together. */
 export function totalOfLeader(metric: string, by: string, matchers = ''): string {
   return `sum by (${by}) (${ofLeader(metric, matchers)})`;
+}
+
+/** Of a metric that services have of the kit, each under its own name. */
+export function ofEachService(name: string): string {
+  return `{__name__=~"backtalk_.+_${name}", ${inNamespace}}`;
 }
 
 /** Of a histogram: what so large a share of the cases stays below. */

@@ -80,9 +80,6 @@ function turnEvents(logger: Logger, metrics: Metrics) {
   const ended = metrics.counter('sessions_ended_total', 'Sessions that clients closed.');
   const shown = metrics.counter('lessons_shown_total', 'Lessons that engines were shown in the prompt of an answer.');
   const unread = metrics.counter('lessons_unread_total', 'Times that lessons could not be read, and none were shown.');
-  const lessons = metrics.counter('lessons_changed_total', 'Changes of lessons that were asked for, by action.', [
-    'action',
-  ]);
   return {
     turnEnded(
       turn: string,
@@ -105,7 +102,6 @@ function turnEvents(logger: Logger, metrics: Metrics) {
       logger.debug('feedback_stored', { turn });
     },
     lessonChanged(action: string): void {
-      lessons.inc({ action });
       logger.info('lesson_changed', { action });
     },
     lessonsShown: (count: number) => shown.inc({}, count),

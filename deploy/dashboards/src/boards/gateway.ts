@@ -1,5 +1,5 @@
 // What clients get: how many are answered, how fast, how often not, and whether their turns are kept.
-import { eachPod, most, perSecond, quantile, shareOf, total } from '../queries.js';
+import { eachPod, inRange, most, perSecond, quantile, shareOf, total } from '../queries.js';
 import type { Dashboard, Row } from '../spec.js';
 
 const chat = 'route=~"chat_completions|responses|messages"';
@@ -121,6 +121,17 @@ const engines: Row = {
       kind: 'stacked',
       unit: 'ops',
       queries: [{ expr: perSecond('backtalk_gateway_engine_failures_total', 'code'), legend: '{{code}}' }],
+    },
+    {
+      title: 'Engines that ended on a prompt',
+      description:
+        'In the time range: engines that were gone after they had been sent a prompt, and prompts that were given up because two engines ended on them (BacktalkPromptsGivenUp).',
+      kind: 'lines',
+      unit: 'short',
+      queries: [
+        { expr: inRange('backtalk_gateway_engine_deaths_total'), legend: 'engines gone' },
+        { expr: inRange('backtalk_gateway_prompts_given_up_total'), legend: 'prompts given up' },
+      ],
     },
   ],
 };

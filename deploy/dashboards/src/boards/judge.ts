@@ -103,6 +103,15 @@ const votes: Row = {
       ],
     },
     {
+      title: 'Planted turns judged',
+      description:
+        'In the time range. Where it is 0 while votes are cast, the shares beside it are old: the log says why (planting_failed).',
+      kind: 'number',
+      unit: 'short',
+      width: 8,
+      queries: [{ expr: inRange('backtalk_judge_planted_judged_total'), legend: 'judged' }],
+    },
+    {
       title: 'Judges whose votes count',
       bounds: { alert: 'BacktalkVotesUntrusted', below: 1 },
       description: '1 where they do. 0: too few planted turns are judged right, and the votes are null by name.',

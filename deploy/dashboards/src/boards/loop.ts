@@ -4,6 +4,7 @@ import {
   inRange,
   most,
   mostOfLeader,
+  ofEachService,
   ofPolicy,
   only,
   perSecond,
@@ -13,6 +14,7 @@ import {
   totalOfLeader,
 } from '../queries.js';
 import type { Dashboard, Row } from '../spec.js';
+import { stores } from './stores.js';
 
 const chat = 'route=~"chat_completions|responses|messages"';
 const openBatches = only('backtalk_trainer_batch_open_timestamp_seconds', ofPolicy);
@@ -149,6 +151,30 @@ const flow: Row = {
         { expr: most('backtalk_publisher_facts_oldest_age_seconds'), legend: '8 version to decide' },
       ],
     },
+    {
+      title: 'Time to handle a fact',
+      description:
+        'What 95 % of the deliveries stay below, by service and fact. The stage whose line rises is slow, or waits for a store; what it cannot do in time comes again.',
+      kind: 'lines',
+      unit: 's',
+      queries: [
+        {
+          expr: `histogram_quantile(0.95, sum by (le, job, fact) (rate(${ofEachService('facts_handling_seconds_bucket')}[$__rate_interval])))`,
+          legend: '{{job}} {{fact}}',
+        },
+      ],
+    },
+    {
+      title: 'Facts in hand and held',
+      description:
+        'In hand: being handled now. Held: handled, and kept until their effect is stored, such as turns that wait for a batch. A service takes no more once it has as many as it may.',
+      kind: 'lines',
+      unit: 'short',
+      queries: [
+        { expr: `sum by (job) (${ofEachService('facts_in_hand')})`, legend: '{{job}} in hand' },
+        { expr: `sum by (job) (${ofEachService('facts_held')})`, legend: '{{job}} held' },
+      ],
+    },
   ],
 };
 
@@ -162,6 +188,14 @@ const reasons: Row = {
       kind: 'stacked',
       unit: 'ops',
       queries: [{ expr: perSecond('backtalk_gateway_untrainable_total', 'reason'), legend: '{{reason}}' }],
+    },
+    {
+      title: 'Withheld, by who said no',
+      description:
+        'Turns that are not trained on: the key’s setting, the request’s header, the session’s earlier no; unknown: of a person who once said no, on answers that nobody knows.',
+      kind: 'stacked',
+      unit: 'ops',
+      queries: [{ expr: perSecond('backtalk_collector_turns_withheld_total', 'source'), legend: '{{source}}' }],
     },
     {
       title: 'What requests turned out to be',
@@ -178,6 +212,17 @@ const reasons: Row = {
       kind: 'stacked',
       unit: 'ops',
       queries: [{ expr: perSecond('backtalk_judge_turns_skipped_total', 'reason'), legend: '{{reason}}' }],
+    },
+    {
+      title: 'Hints that are not taken, by reason',
+      description:
+        'Of the judge: not_said (the person said nothing of the kind), disputed (votes disagree), template_token (it quotes one). Of the trainer: what no teacher may be shown.',
+      kind: 'stacked',
+      unit: 'ops',
+      queries: [
+        { expr: perSecond('backtalk_judge_hints_dropped_total', 'reason'), legend: 'judge: {{reason}}' },
+        { expr: perSecond('backtalk_trainer_hints_refused_total', 'reason', ofPolicy), legend: 'trainer: {{reason}}' },
+      ],
     },
     {
       title: 'Settled without training, by reason',
@@ -236,6 +281,25 @@ const words: Row = {
       ],
     },
     {
+      title: 'Lessons shown',
+      description:
+        'How many lessons a second engines are shown beside questions, for who asks for it; and how often they could not be read, so that none was shown.',
+      kind: 'lines',
+      unit: 'ops',
+      queries: [
+        { expr: perSecond('backtalk_gateway_lessons_shown_total'), legend: 'shown' },
+        { expr: perSecond('backtalk_gateway_lessons_unread_total'), legend: 'not to be read' },
+      ],
+    },
+    {
+      title: 'New wishes put to the judge’s model',
+      description:
+        'In the time range, by outcome. read: it said how the wish stands to earlier ones. Anything else is why words decided, which find fewer that mean the same. None where no judge reads.',
+      kind: 'stacked',
+      unit: 'short',
+      queries: [{ expr: fewInRange('backtalk_trainer_wishes_asked_total', 'outcome'), legend: '{{outcome}}' }],
+    },
+    {
       title: 'Feedback in so many words',
       description: 'Explicit feedback through the API, by score. It outranks the judge.',
       kind: 'stacked',
@@ -258,10 +322,13 @@ const words: Row = {
     {
       title: 'What closed sessions gave',
       description:
-        'effective: at least one sample that teaches. kept: one was kept by the at-least-one rule. nothing: the session taught nothing. votes_disagree and off: the rule did not apply.',
+        'effective: at least one sample that teaches. kept: one was kept by the at-least-one rule. nothing: the session taught nothing. votes_disagree and off: the rule did not apply. Outcomes of attempts that come after their session teach nothing.',
       kind: 'stacked',
       unit: 'ops',
-      queries: [{ expr: perSecond('backtalk_judge_sessions_closed_total', 'result'), legend: '{{result}}' }],
+      queries: [
+        { expr: perSecond('backtalk_judge_sessions_closed_total', 'result'), legend: '{{result}}' },
+        { expr: perSecond('backtalk_collector_outcomes_late_total'), legend: 'outcome came too late' },
+      ],
     },
     {
       title: 'Index rebuilt from the log',
@@ -271,81 +338,6 @@ const words: Row = {
       unit: 'short',
       width: 8,
       queries: [{ expr: inRange('backtalk_collector_index_rebuilds_total'), legend: 'rebuilds' }],
-    },
-  ],
-};
-
-const stores: Row = {
-  title: 'Broker and Valkey',
-  panels: [
-    {
-      title: 'Stores that answer',
-      description:
-        '1 while the broker and Valkey answer the collector. 0 for two minutes: the alert BacktalkStoreAway.',
-      kind: 'lines',
-      unit: 'none',
-      max: 1,
-      queries: [{ expr: most('backtalk_collector_store_up', 'store'), legend: '{{store}}' }],
-    },
-    {
-      title: 'Bytes of the streams',
-      description:
-        'What the broker holds: the turns until they are too old, the weights’ history, the blobs where the broker keeps them.',
-      kind: 'lines',
-      unit: 'bytes',
-      queries: [{ expr: most('backtalk_collector_stream_bytes', 'stream'), legend: '{{stream}}' }],
-    },
-    {
-      title: 'Messages of the streams',
-      description: 'How many facts, and pieces of blobs, the broker holds.',
-      kind: 'lines',
-      unit: 'short',
-      queries: [{ expr: most('backtalk_collector_stream_messages', 'stream'), legend: '{{stream}}' }],
-    },
-    {
-      title: 'Fill of the streams',
-      description:
-        'Share of what a stream may hold, for those that are bounded; payloads beside the log of turns count as its own. A full stream of turns refuses new ones.',
-      kind: 'lines',
-      unit: 'percentunit',
-      max: 1,
-      bounds: { alert: 'BacktalkStreamNearlyFull', above: 0.7 },
-      queries: [
-        {
-          expr: `${most('backtalk_collector_stream_bytes', 'stream')} / ${most('backtalk_collector_stream_bytes_max', 'stream')}`,
-          legend: '{{stream}}',
-        },
-      ],
-    },
-    {
-      title: 'Fill of the broker',
-      description:
-        'Share of what all streams may hold together, blobs and weights among them, on its fullest server. A full broker stores nothing.',
-      kind: 'lines',
-      unit: 'percentunit',
-      max: 1,
-      bounds: { alert: 'BacktalkBrokerNearlyFull', above: 0.8 },
-      queries: [
-        {
-          expr: `${most('backtalk_collector_broker_bytes', 'kind')} / (${most('backtalk_collector_broker_bytes_max', 'kind')} > 0)`,
-          legend: '{{kind}}',
-        },
-      ],
-    },
-    {
-      title: 'Fill of Valkey',
-      description:
-        'Share of the memory that Valkey may use. A full one refuses writes: no vote is queued, nothing linked.',
-      kind: 'lines',
-      unit: 'percentunit',
-      max: 1,
-      bounds: { alert: 'BacktalkValkeyNearlyFull', above: 0.8 },
-      queries: [
-        {
-          expr: `${most('backtalk_collector_valkey_bytes')} / (${most('backtalk_collector_valkey_bytes_max')} > 0)`,
-          legend: 'valkey',
-        },
-      ],
     },
   ],
 };

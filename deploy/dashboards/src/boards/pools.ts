@@ -1,6 +1,6 @@
 // The pools of engines and workers: who is there, how full, and on what hardware. Panels on `vllm:` metrics read the engines
 // themselves (the built-in engine uses the same names); those on `DCGM_` and `kube_` metrics need a cluster that exports them.
-import { eachPod, inRange, most, ofPool, perSecond, quantile, total } from '../queries.js';
+import { eachPod, inRange, most, ofPool, perSecond, quantile, ofEachService, total } from '../queries.js';
 import type { Dashboard, Row } from '../spec.js';
 
 const presence: Row = {
@@ -22,6 +22,20 @@ const presence: Row = {
       unit: 'short',
       width: 8,
       queries: [{ expr: inRange('backtalk_loader_engine_restarts_total'), legend: 'restarts' }],
+    },
+    {
+      title: 'Engines refused for their host',
+      description:
+        'Engines that announce themselves under a host that BACKTALK_ENGINE_HOSTS does not list, as each service sees them now, and how many have been refused in the time range. Nothing is sent to them.',
+      kind: 'lines',
+      unit: 'short',
+      queries: [
+        { expr: `max by (job) (${ofEachService('leased_engines_refused')})`, legend: '{{job}} now' },
+        {
+          expr: `sum by (job) (increase(${ofEachService('leased_engines_refused_total')}[$__range]))`,
+          legend: '{{job}} in the range',
+        },
+      ],
     },
     {
       title: 'Processes that are scraped',
@@ -65,6 +79,14 @@ const load: Row = {
       queries: [{ expr: most('vllm:kv_cache_usage_perc', eachPod, ofPool), legend: '{{pod}}' }],
     },
     {
+      title: 'Requests sent back to the queue',
+      description:
+        'In the time range, by engine: they were computed, and begin again because there was no memory for their keys and values. Their answers are the same, and late.',
+      kind: 'stacked',
+      unit: 'short',
+      queries: [{ expr: inRange('vllm:num_preemptions_total', eachPod, ofPool), legend: '{{pod}}' }],
+    },
+    {
       title: 'Tokens generated',
       description: 'How many a second, by engine: the work that the pool really does.',
       kind: 'stacked',
@@ -100,6 +122,14 @@ const load: Row = {
       queries: [
         { expr: perSecond('vllm:request_success_total', 'finished_reason', ofPool), legend: '{{finished_reason}}' },
       ],
+    },
+    {
+      title: 'Errors of the built-in engine, by code',
+      description:
+        'Requests that it answered with an error. engine_busy: its queue was full. The worker’s README explains each; vLLM has no such metric.',
+      kind: 'stacked',
+      unit: 'ops',
+      queries: [{ expr: perSecond('backtalk_engine_errors_total', 'code', ofPool), legend: '{{code}}' }],
     },
   ],
 };

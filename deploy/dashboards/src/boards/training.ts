@@ -124,6 +124,27 @@ const steps: Row = {
         { expr: quantileInRange(0.95, 'backtalk_trainer_step_seconds', '', ofPolicy), legend: '95 %' },
       ],
     },
+    {
+      title: 'Steps put off, by why',
+      description:
+        'In the time range: steps that wait to be tried again, by the code of what kept them. service_unavailable: no training worker answers. out_of_memory: it has too little.',
+      kind: 'stacked',
+      unit: 'short',
+      queries: [{ expr: fewInRange('backtalk_trainer_steps_put_off_total', 'code', ofPolicy), legend: '{{code}}' }],
+    },
+    {
+      title: 'Guards that acted',
+      description:
+        'In the time range: figures of a step that were out of their bounds. mask: terms were left out of the step. skip: no version came of it; what was measured says the trainer’s log (guard_acted).',
+      kind: 'stacked',
+      unit: 'short',
+      queries: [
+        {
+          expr: fewInRange('backtalk_trainer_guards_acted_total', 'guard, action', ofPolicy),
+          legend: '{{guard}} {{action}}',
+        },
+      ],
+    },
     figures(
       'Samples and tokens of the last step',
       'How many samples were trained on, and how many answer tokens they had.',
@@ -189,12 +210,16 @@ const steps: Row = {
       queries: [{ expr: most('backtalk_trainer_leader_active', eachPod), legend: '{{pod}}' }],
     },
     {
-      title: 'Files of old versions removed',
-      description: 'The trainer sweeps the blob store now and then; the newest versions and those that serve stay.',
+      title: 'Removed from the blob store',
+      description:
+        'In the time range. Files of old versions: the newest and those that serve stay. Payloads: of facts that have left the log.',
       kind: 'number',
       unit: 'short',
       width: 8,
-      queries: [{ expr: inRange('backtalk_trainer_files_swept_total', '', ofPolicy), legend: 'files' }],
+      queries: [
+        { expr: inRange('backtalk_trainer_files_swept_total', '', ofPolicy), legend: 'files' },
+        { expr: inRange('backtalk_trainer_payloads_swept_total'), legend: 'payloads' },
+      ],
     },
   ],
 };
@@ -208,6 +233,23 @@ const workers: Row = {
       kind: 'stacked',
       unit: 'none',
       queries: [{ expr: total('backtalk_training_busy_steps', eachPod), legend: '{{pod}}' }],
+    },
+    {
+      title: 'Workers that take steps',
+      description:
+        '1 for each training worker that was there, and took no step of another trainer, when the trainer that leads asked it last; 0 with a reason in its log (training_worker_away).',
+      kind: 'lines',
+      unit: 'none',
+      max: 1,
+      queries: [{ expr: mostOfLeader('backtalk_trainer_training_worker_up', 'worker'), legend: '{{worker}}' }],
+    },
+    {
+      title: 'Calls refused, by code',
+      description:
+        'Calls of the trainer that a training worker answered with an error, in the time range. The worker’s README explains each.',
+      kind: 'stacked',
+      unit: 'short',
+      queries: [{ expr: fewInRange('backtalk_training_calls_refused_total', 'code'), legend: '{{code}}' }],
     },
     {
       title: 'Answer tokens trained on',

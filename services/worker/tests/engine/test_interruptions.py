@@ -49,7 +49,7 @@ def test_one_more_than_rows_and_queue_hold_is_a_503(tiny_folder: Path, steps: th
         steps.release(100)
         assert sorted(answer.result(60).status_code for answer in asked) == [200, 200, 503, 503]
         assert refusals[0].json()["error"]["type"] == "Service Unavailable"
-        assert small.metric("backtalk_engine_refused_total") == 2
+        assert small.metric('backtalk_engine_errors_total{code="engine_busy"}') == 2
 
 
 def test_stopping_ends_answers_with_abort(tiny_folder: Path):

@@ -1,7 +1,9 @@
 """Who may call the training worker, here as a process: the token's bearers, and with TLS our certificates."""
 
 import re
+import ssl
 import subprocess
+import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -119,6 +121,15 @@ def test_a_caller_without_a_certificate_of_ours_gets_no_connection(guarded, cert
     with channel_as(guarded, certificates, name) as channel, pytest.raises(grpc.RpcError) as refused:
         ask(guarded, channel, [("authorization", f"Bearer {TOKEN}")])
     assert refused.value.code() == grpc.StatusCode.UNAVAILABLE
+
+
+def test_the_end_of_the_certificate_is_told_from_the_start_on(guarded, certificates):
+    with urllib.request.urlopen(f"http://{guarded.health}/metrics", timeout=DEADLINE_S) as answer:
+        name = "backtalk_training_certificate_expiry_timestamp_seconds"
+        (told,) = re.findall(rf"^{name} (\S+)$", answer.read().decode(), re.M)
+    command = ["openssl", "x509", "-noout", "-enddate", "-in", certificates / "server.pem"]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert float(told) == ssl.cert_time_to_seconds(said.strip().removeprefix("notAfter="))
 
 
 def test_a_caller_in_clear_gets_no_connection(guarded):

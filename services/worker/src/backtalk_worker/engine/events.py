@@ -6,9 +6,9 @@ Text of prompts and answers, ids of requests and of people never go through here
 import logging
 import time
 
+from backtalk_worker.engine.errors import EngineError
 from backtalk_worker.process.events import ProcessEvents
 
-STEP_BUCKETS_S = (0.01, 0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 FIRST_TOKEN_BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
@@ -33,14 +33,13 @@ class EngineEvents(ProcessEvents):
         self._lora_info = self.gauge(
             "vllm:lora_requests_info", "Loaded adapters; the value is the time of a change.", "running_lora_adapters"
         )
-        self._step_seconds = self.histogram(
-            "backtalk_engine_step_seconds", "One forward pass and its draws.", STEP_BUCKETS_S
-        )
-        self._refused = self.counter("backtalk_engine_refused_total", "Requests refused because the queue was full.")
         self._preempted = self.counter(
-            "backtalk_engine_preempted_total", "Rows sent back to the queue for lack of memory."
+            "vllm:num_preemptions_total", "Rows sent back to the queue for lack of memory.", **base
         )
         self._errors = self.counter("backtalk_engine_errors_total", "Requests answered with an error.", "code")
+        # From 0, or the first of its kind would be no increase.
+        for error in EngineError.catalogue():
+            self._errors.labels(error.code)
         self._adapters = self.gauge("backtalk_engine_adapters", "Adapters that are loaded.")
 
     def load(self, running: int, waiting: int, kv_tokens: int) -> None:
@@ -49,9 +48,8 @@ class EngineEvents(ProcessEvents):
         self._waiting.set(waiting)
         self._kv_usage.set(min(1.0, kv_tokens / self._kv_tokens_max))
 
-    def stepped(self, seconds: float, tokens: int) -> None:
+    def stepped(self, tokens: int) -> None:
         """One step was computed."""
-        self._step_seconds.observe(seconds)
         self._answer_tokens.inc(tokens)
 
     def prefix_looked_up(self, prompt_tokens: int, copied: int) -> None:
@@ -71,10 +69,6 @@ class EngineEvents(ProcessEvents):
         """A row went back to the queue to make room for the keys of others."""
         self._preempted.inc()
         self.log("row_preempted", level=logging.WARNING)
-
-    def refused(self) -> None:
-        """A request came while the queue was full."""
-        self._refused.inc()
 
     def answered_with_error(self, code: str, status: int, cause: BaseException | None) -> None:
         """A request ended in an error."""

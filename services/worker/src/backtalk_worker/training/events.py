@@ -7,7 +7,6 @@ from backtalk_worker.gen.backtalk.v1 import weights_pb2
 from backtalk_worker.process.events import ProcessEvents
 from backtalk_worker.training.errors import StepCancelledError, TrainingWorkerError
 
-STEP_BUCKETS_S = (1, 2, 5, 10, 20, 40, 80, 160, 320, 640)
 LOGGED = ("loss", "loss_opd", "loss_binary", "divergence", "kl_base", "kl_step", "step_scale", "tokens")
 
 
@@ -20,12 +19,20 @@ class TrainingEvents(ProcessEvents):
         self._last_failed = self.gauge(
             "backtalk_training_last_step_failed", "1 by the code of the newest step, where that failed.", "code"
         )
-        self._step_seconds = self.histogram("backtalk_training_step_seconds", "Whole steps.", STEP_BUCKETS_S)
         self._tokens = self.counter("backtalk_training_tokens_total", "Answer tokens trained on.")
-        self._samples = self.counter("backtalk_training_samples_total", "Samples by why they were dropped.", "dropped")
         self._busy = self.gauge("backtalk_training_busy_steps", "Steps that are running, 0 or 1.")
         self._refused = self.counter("backtalk_training_calls_refused_total", "Calls that ended in an error.", "code")
+        # From 0, or the first of its kind would be no increase.
+        for error in TrainingWorkerError.catalogue():
+            self._refused.labels(error.code)
         self.blob_bytes = self.gauge("backtalk_training_blob_cache_bytes", "Bytes in the cache.")
+
+    def certificate_read(self, ends_at: float) -> None:
+        """Nothing reads it again: who renews it starts the process again, and is warned in time by this."""
+        self.gauge(
+            "backtalk_training_certificate_expiry_timestamp_seconds",
+            "When the certificate that was read at the start ends, in seconds since 1970.",
+        ).set(ends_at)
 
     def joined(self, rank: int, processes: int) -> None:
         """This process takes its part in the steps of several."""
@@ -52,10 +59,7 @@ class TrainingEvents(ProcessEvents):
         self._busy.set(0)
         self._steps.labels("finished").inc()
         self._last_failed.clear()
-        self._step_seconds.observe(measured["seconds"])
         self._tokens.inc(measured.get("tokens", 0.0))
-        for sample in report.samples:
-            self._samples.labels(sample.dropped or "none").inc()
         logged = {name: round(measured[name], 6) for name in LOGGED if name in measured}
         self.log("step_finished", {"call": call, "seconds": round(measured["seconds"], 2), **logged})
 

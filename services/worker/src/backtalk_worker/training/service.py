@@ -28,7 +28,7 @@ from backtalk_worker.training.domain.step import Progress
 from backtalk_worker.training.errors import GroupLostError
 from backtalk_worker.training.events import TrainingEvents
 from backtalk_worker.training.inputs.backend import Backend, LocalBackend
-from backtalk_worker.training.inputs.callers import CallerGuard, server_credentials
+from backtalk_worker.training.inputs.callers import CallerGuard, certificate_ends_at, server_credentials
 from backtalk_worker.training.inputs.decode import ScoreOrder, train_order
 from backtalk_worker.training.inputs.grpc_service import SERVER_OPTIONS, TrainingWorkerServicer
 from backtalk_worker.training.inputs.http_health import HealthServer
@@ -181,6 +181,7 @@ class TrainingWorker:
         config = self._config
         if config.tls_ca is None or config.tls_cert is None or config.tls_key is None:
             return self._server.add_insecure_port(config.address)
+        self._events.certificate_read(certificate_ends_at(config.tls_cert))
         credentials = server_credentials(config.tls_ca, config.tls_cert, config.tls_key)
         return self._server.add_secure_port(config.address, credentials)
 

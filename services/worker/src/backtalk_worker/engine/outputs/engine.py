@@ -125,7 +125,6 @@ class Engine:
         if rows > self._limits.requests_max:
             raise errors.TooManyRowsError(rows, self._limits.requests_max)
         if len(self._owners) + rows > self._limits.requests_max:
-            self.events.refused()
             raise errors.EngineBusyError
 
     def generate(self, model: str | None, prompts: Sequence[Prompt], samplings: Sequence[Sampling]) -> Generation:

@@ -4,7 +4,6 @@ The queue of commands is bounded by the caller, which counts the tickets; nothin
 """
 
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
 
@@ -65,10 +64,8 @@ class GenerationLoop:
         batch = self._batch
         try:
             while self._take_commands():
-                started = time.perf_counter()
                 updates = batch.step()
-                tokens = sum(update.token is not None for _, update in updates)
-                self._events.stepped(time.perf_counter() - started, tokens)
+                self._events.stepped(sum(update.token is not None for _, update in updates))
                 self._events.load(batch.running, batch.waiting, batch.kv_tokens)
                 if updates:
                     self._deliver(updates)

@@ -1,6 +1,7 @@
 """Who may call over gRPC: the trainer, which gives the secret of the two and, with TLS, shows a certificate of ours."""
 
 import hmac
+import ssl
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, NoReturn
@@ -54,6 +55,13 @@ def _refusing(error: TrainingWorkerError) -> Callable[[Any, Any], Awaitable[NoRe
         raise AssertionError("abort raises")
 
     return refuse
+
+
+def certificate_ends_at(certificate: Path) -> float:
+    """When the first certificate of the file ends, in seconds since 1970."""
+    # Python shows a certificate's dates by no other name, but of peers that it has verified.
+    facts: dict[str, Any] = ssl._ssl._test_decode_cert(str(certificate))  # pyright: ignore
+    return ssl.cert_time_to_seconds(facts["notAfter"])
 
 
 def server_credentials(ca: Path, certificate: Path, key: Path) -> grpc.ServerCredentials:
