@@ -54,6 +54,14 @@ export async function writeVersion(
   }
 }
 
+/** Names that only this gives: others may keep files of their own in the folder. */
+const halfWritten = /\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.part(?:\.adapter)?$/;
+
+export async function removeHalfWritten(folder: string): Promise<void> {
+  for (const name of await readdir(folder))
+    if (halfWritten.test(name)) await rm(join(folder, name), { recursive: true, force: true });
+}
+
 function recordOf({ version, adapter }: WeightsManifest, merged: boolean): z.infer<typeof record> {
   return { version, adapter: adapter.find(({ name }) => name === weightsName)?.digest ?? '', merged };
 }

@@ -18,7 +18,15 @@ import { Routes, WeightsManifest } from '@backtalk/proto/weights';
 import { withBroker } from '../connection.js';
 import { cliErrors } from '../errors.js';
 import type { CommandContext } from '../shell.js';
-import { beingWritten, blobOf, checkNewFolder, holds, writeVersion, type VersionSource } from '../version-folder.js';
+import {
+  beingWritten,
+  blobOf,
+  checkNewFolder,
+  holds,
+  removeHalfWritten,
+  writeVersion,
+  type VersionSource,
+} from '../version-folder.js';
 
 export interface WeightsFlags {
   readonly to?: string;
@@ -138,9 +146,4 @@ async function pointTo(link: string, version: string): Promise<void> {
   const beside = `${link}.${randomUUID()}${beingWritten}`;
   await symlink(version, beside);
   await rename(beside, link);
-}
-
-async function removeHalfWritten(folder: string): Promise<void> {
-  for (const name of await readdir(folder))
-    if (name.includes(beingWritten)) await rm(join(folder, name), { recursive: true, force: true });
 }
