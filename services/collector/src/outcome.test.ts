@@ -92,3 +92,17 @@ it('an outcome ends the session that its turn is in, where the name was used bef
   await end(last.replace('turn_', 'session_'), last);
   expect((await closing(second.replace('turn_', 'session_'))).message.turns).toEqual([second, last]);
 });
+
+it('a name that was used before stands for its newest session, also after Valkey was emptied', async () => {
+  const session = `session_${user}`;
+  const first = await say(session, 'a');
+  await end(session, first);
+  await closing(session);
+  const second = await say(session, 'b');
+  await rig.untilTaken();
+  await rig.valkey.flush();
+  const last = await say(session, 'c', [ask, answer, reply], ['kb']);
+  await rig.untilTaken();
+  await end(last.replace('turn_', 'session_'), last);
+  expect((await closing(second.replace('turn_', 'session_'))).message.turns).toEqual([second, last]);
+});

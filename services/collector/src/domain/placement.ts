@@ -38,6 +38,11 @@ export function saidBeforeAnswer({ answerKeys, questionKeys }: TurnOpened): Said
   return { earlierAnswers: answerKeys.slice(-earlierAnswersMax), question: questionKeys.at(-1) ?? '' };
 }
 
+/** A request that belongs to no session, or whose session is over, begins one that is named after it. */
+export function sessionBegunBy(turn: string): string {
+  return `session_${turn.replace(/^turn_/, '')}`;
+}
+
 /** The name under which a request waits for whichever answer is given in its session; empty for no session. */
 export function answerInSession(session: string): string {
   return session === '' ? '' : `session ${session}`;
@@ -88,7 +93,7 @@ export function placementOf(
 ): Placement {
   const { tenant, user, policy, answerKeys, declaredSession, provisionalSession, provisionalParent } = request;
   const wanted = wantedSession(request, parent);
-  const begun = successor === '' ? `session_${request.turn.replace(/^turn_/, '')}` : successor;
+  const begun = successor === '' ? sessionBegunBy(request.turn) : successor;
   const session = wanted === '' || isClosed ? begun : wanted;
   const newest = answerKeys.at(-1);
   const waits = newest !== undefined && (parent === undefined || couldBeNewer(request, link));

@@ -14,6 +14,7 @@ import {
 } from '@backtalk/kit';
 import type { Consent, TurnWithheld } from '@backtalk/proto/facts';
 import { ownConsent, type Trains } from '../domain/consent.js';
+import { sessionBegunBy } from '../domain/placement.js';
 import { collectorErrors } from '../errors.js';
 import type { Events } from '../events.js';
 import type { Owner, TurnIndex } from './turn-index.js';
@@ -116,6 +117,9 @@ class Filling {
   private readonly unplaced = new Map<string, number>();
   /** Sessions of turns that were opened and not yet answered. */
   private readonly sessions = new Map<string, string>();
+  /** Sessions that ended, and by the name of such a one the session that was begun after it. */
+  private readonly closed = new Set<string>();
+  private readonly successors = new Map<string, string>();
   /** Of facts without the header. */
   private readonly refused = new Set<string>();
   private writes: Promise<void>[] = [];
@@ -139,16 +143,18 @@ class Filling {
     const owner = { tenant, user, policy };
     this.count += 1;
     switch (name) {
-      case 'turnOpened':
-        this.write(this.index.putTurn(turn, { ...owner, session, parent }));
+      case 'turnOpened': {
+        const placed = this.placedIn(session, turn);
+        this.write(this.index.putTurn(turn, { ...owner, session: placed, parent }));
         if (train !== '') {
           this.write(this.index.putTurn(turn, { consent: consentIn(train) }));
           // What says nothing changes nothing in its session.
           if (train !== 'default') this.write(this.index.putConsent(session, consentIn(train), sequence));
         }
-        this.sessions.set(turn, session);
+        this.sessions.set(turn, placed);
         if (headers.answerKey !== undefined) this.unlinked.set(turn, owner);
         break;
+      }
       case 'turnWithheld': {
         const consent = source === 'unknown' ? 'unknown' : 'no';
         this.write(this.index.putTurn(turn, { consent }));
@@ -183,10 +189,22 @@ class Filling {
         this.unlinked.delete(continuedBy);
         break;
       case 'sessionClosed':
+        this.closed.add(session);
         this.write(this.index.markClosed(session));
         break;
     }
     if (this.writes.length >= writesMax) await this.written();
+  }
+
+  /** A request that came after the end of its session begins another one, and what follows it by that name is in it. */
+  private placedIn(session: string, turn: string): string {
+    if (!this.closed.has(session)) return session;
+    const successor = this.successors.get(session);
+    if (successor !== undefined && !this.closed.has(successor)) return successor;
+    const begun = sessionBegunBy(turn);
+    this.successors.set(session, begun);
+    this.write(this.index.putSuccessor(session, begun));
+    return begun;
   }
 
   private place(turn: string, session: string): void {
