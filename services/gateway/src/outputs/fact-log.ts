@@ -10,7 +10,13 @@ import {
   type StoredFact,
   type Trace,
 } from '@backtalk/kit';
-import { Lesson, SessionClosed_Reason, type LessonChanged, type SessionEnded } from '@backtalk/proto/facts';
+import {
+  Lesson,
+  SessionClosed_Reason,
+  type BatchClosed,
+  type LessonChanged,
+  type SessionEnded,
+} from '@backtalk/proto/facts';
 import { gatewayErrors } from '../errors.js';
 import type { Caller } from '../domain/caller.js';
 import { SearchRate, searchWindowMs } from '../domain/search-rate.js';
@@ -45,6 +51,11 @@ const retryAfterSeconds = 2;
 
 export class FactLog {
   private readonly searches: SearchRate;
+  /** By policy the newest as it was read last. It says every lesson of every tenant: 500 take half a megabyte. */
+  private readonly batches = new Map<
+    string,
+    { readonly batch: Promise<BatchClosed | undefined>; readonly atMs: number }
+  >();
 
   constructor(
     private readonly publisher: FactPublisher,
@@ -98,12 +109,18 @@ export class FactLog {
     return closed?.message.reason === SessionClosed_Reason.REASON_IDLE && closed.sequence > (opened?.sequence ?? 0);
   }
 
-  /** The lessons of a policy as its newest batch has them, of every tenant; and what was said of one tenant's since. */
-  async lessonsOf(policy: string, tenant: string): Promise<{ lessons: Lesson[]; changes: LessonChanged[] }> {
+  /**
+   * The lessons of a policy as its newest batch has them, of every tenant; and what was said of one tenant's since.
+   * @param sharedMs so long ago another may have read that batch
+   */
+  async lessonsOf(
+    policy: string,
+    tenant: string,
+    sharedMs = 0,
+  ): Promise<{ lessons: readonly Lesson[]; changes: LessonChanged[] }> {
     const changes: LessonChanged[] = [];
     try {
-      const batch = await this.reader.last('batchClosed', { policy }, { timeoutMs: lessonsMs });
-      const { lessons = [], lessonsThrough = 0 } = batch?.message ?? {};
+      const { lessons = [], lessonsThrough = 0 } = (await this.newestBatch(policy, sharedMs)) ?? {};
       const filter = { lessonChanged: { policy, tenant } };
       const options = { filter, from: lessonsThrough + 1, signal: AbortSignal.timeout(lessonsMs) };
       for await (const { message } of this.reader.read(['lessonChanged'], options)) changes.push(message);
@@ -111,6 +128,20 @@ export class FactLog {
     } catch (error) {
       return unavailable(error);
     }
+  }
+
+  private newestBatch(policy: string, sharedMs: number): Promise<BatchClosed | undefined> {
+    const known = this.batches.get(policy);
+    if (known !== undefined && this.clock.now() - known.atMs < sharedMs) return known.batch;
+    const batch = this.reader
+      .last('batchClosed', { policy }, { timeoutMs: lessonsMs })
+      .then((found) => found?.message)
+      .catch((error: unknown) => {
+        this.batches.delete(policy);
+        throw error;
+      });
+    this.batches.set(policy, { batch, atMs: this.clock.now() });
+    return batch;
   }
 
   /** What was judged of a person's answers from a place in the log on, of the last day, oldest first. */

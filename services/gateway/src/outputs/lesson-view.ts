@@ -31,6 +31,8 @@ interface LessonLog extends Pick<FactLog, 'lessonsOf' | 'ownerOf'> {
 }
 
 const freshMs = 2_000;
+/** People who are answered in the same moment share what is read of all. */
+const sharedMs = 1_000;
 /** For the first answer of a person here; later ones take what was read before, while it is read again. */
 const firstWaitMs = 500;
 /** Of people: the one who asked longest ago is read anew. */
@@ -90,7 +92,7 @@ export class LessonView {
       }
       for (const [words, { timeMs }] of known.said)
         if (known.said.size > saidMax || timeMs < this.clock.now() - saidMs) known.said.delete(words);
-      const { lessons, changes } = await this.log.lessonsOf(policy, caller.tenant);
+      const { lessons, changes } = await this.log.lessonsOf(policy, caller.tenant, sharedMs);
       const current = knownLessons(policy, lessons, changes).map(({ lesson }) => lesson);
       // Of a person who was forgotten meanwhile, the log knows no turn any more.
       for (const { text, turn } of notYetLessons(current, [...known.said.values()], caller))
