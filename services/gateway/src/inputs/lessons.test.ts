@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { FactPublisher, FactReader, keyedHash, sha256Hex } from '@backtalk/kit';
 import type { Lesson } from '@backtalk/proto/facts';
 import { BatchClosed, Lesson_State, LessonChanged, LessonChanged_Action } from '@backtalk/proto/facts';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startGateway, startSurroundings, type StartedGateway, type Surroundings } from '../testing/started-gateway.js';
 
 let around: Surroundings;
@@ -234,5 +234,14 @@ describe('/v1/lessons', () => {
     expect(await ask(keyOf('other', 'app'), 'GET', '?policy=backtalk')).toMatchObject({ status: 404 });
     expect(await ask('sk-none', 'GET')).toMatchObject({ status: 401 });
     expect(await ask(key, 'PUT')).toMatchObject({ status: 405 });
+  });
+
+  it('a lesson of which its client hears that it could not be stored is not stored', async () => {
+    const before = (await changes()).length;
+    const reading = vi.spyOn(FactReader.prototype, 'last').mockRejectedValue(new Error('away'));
+    const refused = await ask(keyOf('acme', 'ann'), 'POST', '', { text: 'Use tables.', policy: 'backtalk' });
+    reading.mockRestore();
+    expect(refused.status).toBe(503);
+    expect(await changes()).toHaveLength(before);
   });
 });

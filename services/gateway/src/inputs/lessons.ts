@@ -132,9 +132,10 @@ async function store(asked: Asked, caller: Caller, bytes: number, said: Said): P
   if (said.action !== LessonChanged_Action.ACTION_RETIRE) refuseDeclined(asked);
   refusePastShare(access.shares, caller);
   const fact = { ...said, tenant: caller.tenant, giver: caller.user };
+  // The trainer takes it in by a batch that holds all lessons of the policy. Read first: what is stored is never said to have failed.
+  const lessonsBytes = await turns.log.lessonsBytes(said.policy);
   await turns.log.store('lessonChanged', fact, traceOf(request, access.traces.samples()));
-  // The trainer takes it in by a batch that holds all lessons of the policy.
-  access.shares.add(caller, 2 * factBytesLeast + bytes + (await turns.log.lessonsBytes(said.policy)));
+  access.shares.add(caller, 2 * factBytesLeast + bytes + lessonsBytes);
   turns.lessons.changed(said.policy, caller.tenant);
   events.lessonChanged(said.action.replace('ACTION_', '').toLowerCase());
   return fact;
