@@ -5,7 +5,7 @@
 // answer lies here takes room beside the bodies of requests, until its client has it.
 import type { ServerResponse } from 'node:http';
 import { CaptureAccumulator, isEngineError, type EngineAnswer, type EngineFrame } from '@backtalk/dialects';
-import { asBacktalkError, isBacktalkError, type BacktalkError, type Trace } from '@backtalk/kit';
+import { asBacktalkError, isBacktalkError, type Trace } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
 import type { BodyRoom } from '../domain/body-budget.js';
 import type { ChatRequest } from '../domain/chat-request.js';
@@ -14,7 +14,7 @@ import { KeptAnswer } from '../domain/kept-answer.js';
 import type { Turn } from '../domain/turn.js';
 import type { ShareOwner } from '../outputs/capture-share.js';
 import { sendJson } from './answer.js';
-import { askEngine, noteDeath, promptOf, type Ask, type AskedAnswer } from './ask-engine.js';
+import { askEngine, isNoRoom, noteDeath, promptOf, type Ask, type AskedAnswer } from './ask-engine.js';
 import type { OpenedTurn } from './open-turn.js';
 import type { Parts } from './parts.js';
 import { StreamWriter } from './stream-writer.js';
@@ -138,20 +138,9 @@ async function begin<T>(parts: Parts, exchange: Exchange, ask: Ask<T>): Promise<
     parts.events.firstToken((parts.clock.now() - exchange.startedMs) / 1000);
     return { ...asked, record };
   } catch (thrown) {
-    const error = noRoomBehind(thrown) ?? thrown;
-    record.breakOff(exchange.turn, { engine: undefined, capture: new CaptureAccumulator().capture() }, error);
-    throw error;
+    record.breakOff(exchange.turn, { engine: undefined, capture: new CaptureAccumulator().capture() }, thrown);
+    throw thrown;
   }
-}
-
-/** Our own refusal of an answer for which there is no room: `askEngine` takes it for a failure of the engine. */
-function noRoomBehind(thrown: unknown): BacktalkError | undefined {
-  return noRoom(isBacktalkError(thrown) ? thrown.cause : undefined);
-}
-
-function noRoom(thrown: unknown): BacktalkError | undefined {
-  const isOurs = isBacktalkError(thrown, 'rate_limit_exceeded') || isBacktalkError(thrown, 'server_overloaded');
-  return isOurs ? thrown : undefined;
 }
 
 async function relay(
@@ -182,7 +171,7 @@ async function relay(
     if (isEngineError(thrown, 'engine_stream_broken')) parts.turns.background.add(noteDeath(parts, exchange, engine));
     record.breakOff(turn, { engine, ...answer.kept() }, thrown);
     if (signal.aborted) throw thrown;
-    const broken = noRoom(thrown) ?? gatewayErrors.engineBroke({}, asBacktalkError(thrown));
+    const broken = isNoRoom(thrown) ? thrown : gatewayErrors.engineBroke({}, asBacktalkError(thrown));
     writer.end(form.broken(broken));
     throw broken;
   } finally {

@@ -6,7 +6,7 @@
 // given one successor and no more; one that is gone after it had the prompt is not asked again, and a prompt on which two
 // have gone is given up. It never retries what the client itself got wrong, nor an answer that has begun.
 import { isEngineError, type EngineChatRequest, type EngineClient } from '@backtalk/dialects';
-import { asBacktalkError, type BacktalkError, inSpan, keyedHash, sha256Hex } from '@backtalk/kit';
+import { asBacktalkError, type BacktalkError, inSpan, isBacktalkError, keyedHash, sha256Hex } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
 import { keylessId } from '../domain/caller.js';
 import { engineRequest, mayLoosen } from '../domain/engine-request.js';
@@ -201,10 +201,15 @@ function notHeld({ pinned, version }: Turn): BacktalkError {
     : gatewayErrors.noEngine({ version, retryAfterSeconds });
 }
 
+/** Our own refusal of an answer for which there is no room. */
+export function isNoRoom(thrown: unknown): thrown is BacktalkError {
+  return isBacktalkError(thrown, 'rate_limit_exceeded') || isBacktalkError(thrown, 'server_overloaded');
+}
+
 /** What an engine's failure means to a client. Its refusals of bad requests go through as they are. */
 function errorForClient(error: BacktalkError, turn: Turn): BacktalkError {
   const { limit, param, retryAfterSeconds: wait = retryAfterSeconds } = error.detail;
-  if (isEngineError(error, 'invalid_request', 'request_aborted')) return error;
+  if (isNoRoom(error) || isEngineError(error, 'invalid_request', 'request_aborted')) return error;
   if (isEngineError(error, 'model_not_found')) return notHeld(turn);
   if (isEngineError(error, 'engine_timeout')) return gatewayErrors.engineTimeout({ retryAfterSeconds }, error);
   if (isEngineError(error, 'engine_overloaded'))

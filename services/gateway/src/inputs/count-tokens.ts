@@ -30,7 +30,7 @@ export function countTokens(parts: Parts, request: IncomingMessage, response: Se
       const { tools, templateArguments } = asked;
       const prompt = { messages, tools: written(tools), templateArguments: written(templateArguments) };
       try {
-        return await client.tokenize({ model, ...prompt }, { deadlineMs, signal });
+        return await client.tokenize({ model, ...prompt }, { deadlineMs, signal, room: admission.room });
       } catch (error) {
         if (isEngineError(error, 'engine_unsupported')) return undefined;
         throw error;

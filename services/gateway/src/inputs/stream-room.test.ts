@@ -26,20 +26,24 @@ let grown: number[];
 let refused: number;
 let open: number;
 
+/** Of a prompt, as an engine writes them. */
+const ids = JSON.stringify({ tokens: Array.from({ length: 5_000 }, () => 12_345) });
+
 const event = (json: string) => `data: ${json}\n\n`;
-const chunk = (content: string, finish: string | null, ids: object = {}) =>
-  event(JSON.stringify({ model: 'fake', choices: [{ index: 0, delta: { content }, finish_reason: finish }], ...ids }));
+const chunk = (content: string, finish: string | null, more: object = {}) =>
+  event(JSON.stringify({ model: 'fake', choices: [{ index: 0, delta: { content }, finish_reason: finish }], ...more }));
 
 beforeAll(async () => {
   around = await startSurroundings();
   engine = createServer((request, response) => {
     request.resume();
+    if (request.url === '/tokenize') return void response.writeHead(200, { 'content-length': ids.length }).end(ids);
     response.writeHead(200, { 'content-type': 'text/event-stream' }).write(chunk('word', null));
     goOn(response);
   });
   await new Promise<void>((resolve) => engine.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${String((engine.address() as AddressInfo).port)}`;
-  leased = await startLeasedEngine(around, 'engine-1', { url, dialect: 'openai' });
+  leased = await startLeasedEngine(around, 'engine-1', { url, dialect: 'vllm' });
   const roomOf = Reflect.get(BodyBudget.prototype, 'room');
   vi.spyOn(BodyBudget.prototype, 'room').mockImplementation(function (this: BodyBudget, keyId, tenant) {
     const room = roomOf.call(this, keyId, tenant);
@@ -116,9 +120,9 @@ describe('room of a streamed answer', () => {
   });
 
   it('ids of a stream take room beside it, and where there is none it goes on, is stored with its words, and not trained on', async () => {
-    const ids = { prompt_token_ids: Array.from({ length: 3_000 }, () => 7) };
-    const idsBytes = 8 * ids.prompt_token_ids.length;
-    goOn = (response) => response.end(chunk('', null, ids) + chunk('', 'stop') + event('[DONE]'));
+    const prompt = { prompt_token_ids: Array.from({ length: 3_000 }, () => 7) };
+    const idsBytes = 8 * prompt.prompt_token_ids.length;
+    goOn = (response) => response.end(chunk('', null, prompt) + chunk('', 'stop') + event('[DONE]'));
     expect(await (await ask()).text()).toContain('[DONE]');
     expect(grown).toContain(idsBytes);
     refused = idsBytes;
@@ -129,4 +133,16 @@ describe('room of a streamed answer', () => {
     expect(fact.message).toMatchObject({ text: 'word', promptIds: [], trainable: false });
     expect(fact.message.untrainableReasons).toContain('no_room');
   });
+});
+
+it('ids that are only counted take room as an answer does, and are refused where there is none', async () => {
+  const count = () => {
+    const body = JSON.stringify({ model: 'backtalk', messages: [{ role: 'user', content: 'Hi' }] });
+    const headers = { 'content-type': 'application/json' };
+    return fetch(`${started.url}/messages/count_tokens`, { method: 'POST', headers, body });
+  };
+  expect(await (await count()).json()).toEqual({ input_tokens: 5_000 });
+  expect(grown).toContain(ids.length);
+  refused = ids.length;
+  expect((await count()).status).toBe(429);
 });
