@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { repositoryRoot } from '@backtalk/kit/testing';
 import { expect, it } from 'vitest';
@@ -12,6 +13,18 @@ it('a command whose reader goes away before it has printed all ends without a co
   command.stderr.on('data', (data: Buffer) => (complaint += data.toString()));
   const [status] = (await once(command, 'close')) as [number];
   expect([status, complaint]).toEqual([0, '']);
+});
+
+it('a command whose words find no room on the disk says so in one line, and fails', async () => {
+  const main = join(repositoryRoot(), 'services/cli/dist/main.js');
+  const full = openSync('/dev/full', 'w');
+  const command = spawn(process.execPath, [main, 'recipe'], { stdio: ['ignore', full, 'pipe'], timeout: 30_000 });
+  let complaint = '';
+  command.stderr?.on('data', (data: Buffer) => (complaint += data.toString()));
+  const [status] = (await once(command, 'close')) as [number];
+  closeSync(full);
+  expect(status).toBe(1);
+  expect(complaint).toBe('What is printed cannot be written: ENOSPC: no space left on device, write\n');
 });
 
 it('a word that is no command of a group is named, with those that there are', async () => {

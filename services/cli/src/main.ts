@@ -2,10 +2,14 @@
 import { stopSignal } from './stop-signal.js';
 
 const signal = stopSignal();
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error;
-  // The reader has enough, as `head` has: that is no failure.
-  process.exit(0);
+let isTold = false;
+process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+  // The reader has enough, as `head` has: that is no failure, and what the command has begun it ends.
+  if (code === 'EPIPE' || isTold) return;
+  isTold = true;
+  process.exitCode = 1;
+  process.stderr.write(`What is printed cannot be written: ${message}\n`);
 });
+process.stderr.on('error', () => undefined);
 const { createProgram } = await import('./program.js');
 await createProgram(signal).parseAsync(process.argv);

@@ -1,5 +1,4 @@
 // `export`: turns, judgements or batches as JSON lines, on standard output or into a file.
-import { once } from 'node:events';
 import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
@@ -77,8 +76,15 @@ function mayBeReplaced(place: string): boolean {
   }
 }
 
-async function print(lines: AsyncIterable<string>): Promise<void> {
-  for await (const line of lines) if (!process.stdout.write(line)) await once(process.stdout, 'drain');
+/** False where standard output takes no more of it, of which main.ts tells. */
+async function print(lines: AsyncIterable<string>): Promise<boolean> {
+  try {
+    await pipeline(lines, process.stdout, { end: false });
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'syscall' in error && error.syscall === 'write') return false;
+    throw error;
+  }
 }
 
 export async function exportFacts(
@@ -105,9 +111,12 @@ export async function exportFacts(
     // Half of a log is no export.
     signal.throwIfAborted();
   };
-  await withBroker(connection, (broker, blobs) => {
+  const isWhole = await withBroker(connection, async (broker, blobs) => {
     const lines = linesOf(broker, blobs);
-    return file === undefined ? print(lines) : writeWhole(file, lines);
+    if (file === undefined) return print(lines);
+    await writeWhole(file, lines);
+    return true;
   });
+  if (!isWhole) return;
   output.complain(`${String(count)} facts exported${file === undefined ? '' : ` to ${file}`}.`);
 }

@@ -122,6 +122,13 @@ const turns = () => asked.filter(({ path }) => path.endsWith('/chat/completions'
 const one = { question: 'Open the page.', scores: [1, -0.5] };
 const two = { question: 'Close it.', scores: [0, 0], tools: [{ type: 'function', function: { name: 'close' } }] };
 
+it('a command whose reader has enough of it ends what it has begun', async () => {
+  const command = startCommand(place([one, two, one]), words);
+  command.stopReading();
+  expect(await command.ended).toMatchObject({ status: 0, stderr: '' });
+  expect(outcomes()).toHaveLength(6);
+});
+
 it('attempts at a task are sessions of one group, and each is told how it went and how many there are', async () => {
   const { status, values } = await runCommand(place([one, two]), words);
   expect(status).toBe(0);

@@ -36,11 +36,15 @@ export async function printCommand(place: Place, words: readonly string[]): Prom
   return startCommand(place, words).ended;
 }
 
+interface Running {
+  readonly kill: (signal: NodeJS.Signals) => void;
+  /** As `head` does once it has enough. */
+  readonly stopReading: () => void;
+  readonly ended: Promise<Printed>;
+}
+
 /** A command that can be ended as a person ends it. */
-export function startCommand(
-  { nats, user, folder, environment }: Place,
-  words: readonly string[],
-): { readonly kill: (signal: NodeJS.Signals) => void; readonly ended: Promise<Printed> } {
+export function startCommand({ nats, user, folder, environment }: Place, words: readonly string[]): Running {
   const { url, password } = nats.credentials(user);
   const env = {
     PATH: inheritedEnvironment()['PATH'] ?? '',
@@ -53,6 +57,7 @@ export function startCommand(
   const running = promisify(execFile)(process.execPath, [program, ...words], { env, cwd: folder });
   return {
     kill: (signal) => void running.child.kill(signal),
+    stopReading: () => running.child.stdout?.destroy(),
     ended: running
       .then(({ stdout, stderr }) => ({ status: 0, stdout, stderr }))
       .catch((error: unknown) => failed(error)),
