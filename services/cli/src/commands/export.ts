@@ -98,6 +98,8 @@ export async function exportFacts(
     const log = new TurnLog(reader);
     const names: readonly Exported[] = factsOf[kind];
     for await (const fact of reader.read(names, { signal })) {
+      // All, unless one is named.
+      if (connection.isPolicyNamed === true && fact.message.policy !== connection.policy) continue;
       const line = {
         fact: fact.name,
         sequence: fact.sequence,

@@ -138,7 +138,7 @@ export async function setLearning({ connection, output }: CommandContext, paused
   output.value({ policy, paused });
   output.line(
     paused
-      ? `${policy} does not learn until: npx backtalk resume. Turns go on being recorded and judged.`
+      ? `${policy} does not learn until: npx backtalk resume --policy ${policy}. Turns go on being recorded and judged.`
       : `${policy} learns again.`,
   );
 }

@@ -27,7 +27,7 @@ export function showRecipe(output: Output, nameOrPath: string | undefined, set: 
 /** With which numbers a version was made, whatever is in force now. */
 export async function showRecipeOf({ connection, output }: CommandContext, version: string): Promise<void> {
   const recipe = await withBroker(connection, async (broker, blobs) => {
-    const [, batch] = await findStep(new FactReader(broker, blobs), connection.policy, version);
+    const [, batch] = await findStep(new FactReader(broker, blobs), version);
     return recipeInPlan(await blobs.get(batch.configDigest));
   });
   if (recipe === undefined)

@@ -15,6 +15,7 @@ import type { CommandContext } from '../shell.js';
 import { cliErrors } from '../errors.js';
 import type { Output } from '../output.js';
 import { percent } from '../lesson-pull.js';
+import { policyOf } from '../made-again.js';
 import { ifReadable, oneLine, turnWords, type TurnWords } from '../turn-words.js';
 
 interface VersionRow {
@@ -211,11 +212,9 @@ function attemptLine({ step, outcome, reward }: NonNullable<SampleRow['attempt']
   return `step ${String(step + 1)}, outcome ${of ?? ''}, reward ${worth ?? ''}, beside the others ${beside ?? ''}`;
 }
 
-export async function findStep(
-  reader: FactReader,
-  policy: string,
-  version: string,
-): Promise<[WeightsTrained, BatchClosed]> {
+/** Of whichever policy. */
+export async function findStep(reader: FactReader, version: string): Promise<[WeightsTrained, BatchClosed]> {
+  const policy = policyOf(version);
   let trained: WeightsTrained | undefined;
   for await (const { message } of reader.read(['weightsTrained'], { filter: { weightsTrained: { policy } } })) {
     if (message.version === version) trained = message;
@@ -239,13 +238,14 @@ async function comparedBy(reader: FactReader, policy: string, version: string): 
 }
 
 export async function showVersion({ connection, output }: CommandContext, version: string): Promise<void> {
+  const policy = policyOf(version);
   await withBroker(connection, async (broker, blobs) => {
     const reader = new FactReader(broker, blobs);
-    const [trained, batch] = await findStep(reader, connection.policy, version);
+    const [trained, batch] = await findStep(reader, version);
     const samples: SampleRow[] = [];
     const turns = batch.samples.filter(({ question }) => question === 0);
     for (const sample of turns) samples.push(await explainSample(reader, sample, trained));
-    const compared = await comparedBy(reader, connection.policy, version);
+    const compared = await comparedBy(reader, policy, version);
     printVersion(output, { trained, batch, samples, compared });
   });
 }
