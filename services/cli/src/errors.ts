@@ -134,6 +134,12 @@ export const cliErrors = defineErrors('cli', {
     message: (p: { secret: string }) =>
       `The gateway reads its keys from the Secret ${p.secret}: edit keys.json there (kubectl edit secret ${p.secret}; it is looked at every few seconds), or install with gateway.keys.source=bucket.`,
   },
+  keysDamaged: {
+    code: 'keys_damaged',
+    retry: 'never',
+    message: (p: { file: string }) =>
+      `${p.file} cannot be read as keys: mend it, or move it away and make new ones (npx backtalk keys add).`,
+  },
   mergeFailed: {
     code: 'merge_failed',
     retry: 'never',

@@ -19,7 +19,7 @@ export function problemOfKeys(file: string): string {
   const mode = statSync(file, { throwIfNoEntry: false })?.mode;
   if (mode === undefined) return '';
   try {
-    keysFile.parse(JSON.parse(readFileSync(file, 'utf8')));
+    keysAt(file);
   } catch {
     return 'cannot be read as keys';
   }
@@ -52,13 +52,21 @@ function bucketStore(broker: Broker): KeyStore {
 const keysFile = z.object({ keys: z.array(keyGrant.extend({ sha256: z.string() })) });
 type KeysFile = z.infer<typeof keysFile>;
 
+function keysAt(file: string): KeysFile {
+  if (!existsSync(file)) return { keys: [] };
+  const text = readFileSync(file, 'utf8');
+  try {
+    return keysFile.parse(JSON.parse(text));
+  } catch {
+    throw cliErrors.keysDamaged({ file });
+  }
+}
+
 function fileStore(path: string): KeyStore {
-  const read = (): KeysFile =>
-    existsSync(path) ? keysFile.parse(JSON.parse(readFileSync(path, 'utf8'))) : { keys: [] };
-  const without = (hash: string) => read().keys.filter(({ sha256 }) => sha256 !== hash);
+  const without = (hash: string) => keysAt(path).keys.filter(({ sha256 }) => sha256 !== hash);
   return {
     put: (hash, grant) => Promise.resolve(write(path, { keys: [...without(hash), { sha256: hash, ...grant }] })),
-    list: () => Promise.resolve(read().keys.map(({ sha256: hash, ...grant }) => ({ hash, grant }))),
+    list: () => Promise.resolve(keysAt(path).keys.map(({ sha256: hash, ...grant }) => ({ hash, grant }))),
     remove: (hash) => Promise.resolve(write(path, { keys: without(hash) })),
   };
 }
