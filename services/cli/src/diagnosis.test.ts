@@ -80,6 +80,18 @@ describe('what is found at an installation', () => {
       'judge is not ready: does not answer',
     ],
     [
+      'of a cluster with a part that is down',
+      { ...loop({ parts: [{ part: 'gateway gw-1', url: '', ready: false, why: 'no broker' }] }), disk: undefined },
+      'part_down',
+      'gateway gw-1 is not ready: no broker: look whether its pod or container runs',
+    ],
+    [
+      'of a cluster where nothing answers',
+      { loop: undefined, disk: undefined, where: 'nats://broker:4222' },
+      'not_running',
+      'no broker answers at nats://broker:4222, and no gateway at http://127.0.0.1:30000/v1: look at the pods, at port forwards',
+    ],
+    [
       'whose model is gone',
       { base: { name: 'own', gone: '/models/own', changed: '', served: [] } },
       'base_model',

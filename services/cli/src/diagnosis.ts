@@ -82,15 +82,23 @@ function running({ loop, stranger, where, endpoint, disk }: Seen): readonly Find
     const what = `another program answers at ${endpoint}, and Backtalk does not run (${where})`;
     return found('port_taken', what, 'stop it, or start with other ports: npm start -- --port 31000');
   }
+  if (disk === undefined) {
+    const what = `no broker answers at ${where}, and no gateway at ${endpoint}`;
+    return found('not_running', what, 'look at the pods, at port forwards, and at BACKTALK_NATS_URL here');
+  }
   return found('not_running', `Backtalk does not run (${where})`, 'npm start, or name its folder with --data DIR');
 }
 
-const parts: Look = ({ loop }) =>
+const parts: Look = ({ loop, disk }) =>
   (loop?.parts ?? [])
     .filter(({ ready }) => !ready)
-    .flatMap(({ part, why }) =>
-      found('part_down', `${part} is not ready: ${why}`, `read logs/${part}.log below the data folder`),
-    );
+    .flatMap(({ part, why }) => {
+      const mend =
+        disk === undefined
+          ? 'look whether its pod or container runs, and at what it logs'
+          : `read logs/${part}.log below the data folder`;
+      return found('part_down', `${part} is not ready: ${why}`, mend);
+    });
 
 function base({ base: { name, gone, changed, served }, loop }: Seen): readonly Finding[] {
   if (gone !== '') {
@@ -167,18 +175,18 @@ const held: Look = ({ loop }) =>
       ),
     );
 
-function judged({ loop, metrics }: Seen): readonly Finding[] {
+function judged({ loop, metrics, disk }: Seen): readonly Finding[] {
   if (loop === undefined) return [];
   const { turnContinued = 0, turnJudged = 0 } = loop.facts;
   // The judge passes over turns that may not be learned from.
   const toJudge = turnContinued - metrics.sum('backtalk_gateway_untrainable_total', { reason: 'opted_out' });
   if (toJudge >= turnsEnough && turnJudged === 0) {
     const what = `${String(toJudge)} turns were continued, and none was ever judged`;
-    return found(
-      'never_judged',
-      what,
-      'look at the judge: logs/judge.log, npx backtalk status, and its address (--judge-url)',
-    );
+    const mend =
+      disk === undefined
+        ? 'look at what the judge logs, and at the engine that it asks'
+        : 'look at the judge: logs/judge.log, npx backtalk status, and its address (--judge-url)';
+    return found('never_judged', what, mend);
   }
   const votes = metrics.by('backtalk_judge_votes_cast_total', 'result');
   const valid = ['-1', '0', '1'].reduce((sum, verdict) => sum + (votes[verdict] ?? 0), 0);

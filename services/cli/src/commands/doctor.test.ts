@@ -125,4 +125,16 @@ describe('the doctor', () => {
   it('the doctor finds a folder where no start ever was', async () => {
     expect(await codes()).toEqual(['not_running']);
   });
+
+  it('the doctor misses the parts of a cluster of which none has a lease, and so does status', async () => {
+    const cluster = { ...place, environment: {} };
+    const { status, values } = await runCommand(cluster, ['doctor']);
+    const parts = ['gateway', 'loader', 'publisher'].map((part) => ({
+      code: 'part_down',
+      what: `${part} is not ready: none holds a lease`,
+      mend: 'look whether its pod or container runs, and at what it logs',
+    }));
+    expect({ status, values }).toEqual({ status: 1, values: [{ findings: parts }] });
+    expect(await runCommand(cluster, ['status'])).toMatchObject({ status: 1 });
+  });
 });

@@ -72,16 +72,23 @@ function spentBy(text: string): string {
   return `since its start ${String(asked)} requests${failed.join('')}: ${used}${price}`;
 }
 
+/** What holds a lease in each. */
+const leasedInClusters = ['gateway', 'loader', 'publisher'];
+
 /** A machine's folder names every part; in a cluster those are asked that hold a lease. */
 async function partsOf(connection: Connection, broker: Broker): Promise<PartStatus[]> {
   const places = Object.entries(connection.health);
   if (places.length > 0) return Promise.all(places.map(([part, url]) => partStatus(part, url)));
   const view = await watchLeases(broker, '*');
   try {
-    const leases = view.current().filter(({ healthAddress }) => healthAddress !== '');
-    return await Promise.all(
-      leases.map(({ kind, instance, healthAddress }) => partStatus(`${kind} ${instance}`, `http://${healthAddress}`)),
-    );
+    const leases = view.current();
+    const missing = (connection.data === undefined ? leasedInClusters : [])
+      .filter((kind) => leases.every((lease) => lease.kind !== kind))
+      .map((part) => ({ part, url: '', ready: false, why: 'none holds a lease' }));
+    const asked = leases
+      .filter(({ healthAddress }) => healthAddress !== '')
+      .map(({ kind, instance, healthAddress }) => partStatus(`${kind} ${instance}`, `http://${healthAddress}`));
+    return [...missing, ...(await Promise.all(asked))];
   } finally {
     view.stop();
   }
