@@ -27,8 +27,11 @@ export async function askEndpoint(
   }).catch((error: unknown) => {
     throw cliErrors.unreachable({ what: 'The gateway', url: connection.endpoint }, error);
   });
+  // An answer that does not end in time, and one of another program, are none.
   const answer: unknown = await response.json().catch(() => undefined);
-  if (response.ok && answer !== undefined) return answer;
+  if (response.ok && answer === undefined)
+    throw cliErrors.unreachable({ what: 'The gateway', url: connection.endpoint });
+  if (response.ok) return answer;
   const why = refusal.safeParse(answer).data?.error.message ?? 'no reason was given';
   throw cliErrors.refused({ what, status: response.status, why, afterMs: afterMs(response.headers) });
 }
