@@ -11,6 +11,8 @@ export interface Output {
   readonly json: boolean;
   /** For people only. */
   line(text?: string): void;
+  /** For people only: a part of a line. */
+  piece(text: string): void;
   table(header: readonly string[], rows: readonly (readonly string[])[]): void;
   /** For programs only: one JSON value a line. */
   value(value: unknown): void;
@@ -20,20 +22,27 @@ export interface Output {
 
 const quietProgressEveryMs = 15_000;
 
+/** What users and models wrote moves no cursor, and sets no colour or title: all control characters go but line ends and tabs. */
+const shown = (text: string) => text.replace(/(?![\n\t])\p{Cc}/gu, '');
+
 export function createOutput(
   json: boolean,
   out: NodeJS.WriteStream = process.stdout,
   err: NodeJS.WriteStream = process.stderr,
 ): Output {
   const write = (text: string) => {
-    if (!json) out.write(`${text}\n`);
+    if (!json) out.write(text);
   };
   return {
     json,
     line: (text = '') => {
-      write(text);
+      write(`${shown(text)}\n`);
     },
-    table: (header, rows) => {
+    piece: (text) => {
+      write(shown(text));
+    },
+    table: (header, given) => {
+      const rows = given.map((row) => row.map((cell) => shown(cell).replace(/[\n\t]+/g, ' ')));
       const widths = header.map((name, column) =>
         Math.max(name.length, ...rows.map((row) => (row[column] ?? '').length)),
       );
@@ -42,15 +51,15 @@ export function createOutput(
           .map((cell, column) => cell.padEnd(widths[column] ?? 0))
           .join('  ')
           .trimEnd();
-      write(pc.bold(format(header)));
-      for (const row of rows) write(format(row));
+      write(`${pc.bold(format(header))}\n`);
+      for (const row of rows) write(`${format(row)}\n`);
     },
     value: (value) => {
       if (json) out.write(`${JSON.stringify(value)}\n`);
     },
     progress: (label, total) => (err.isTTY ? barProgress(label, total, err) : lineProgress(label, total, err)),
     complain: (text) => {
-      err.write(`${text}\n`);
+      err.write(`${shown(text)}\n`);
     },
   };
 }

@@ -55,7 +55,7 @@ async function answer(
     for await (const chunk of data) {
       const piece = chunk.choices[0]?.delta.content ?? '';
       text += piece;
-      if (!context.output.json) process.stdout.write(piece);
+      context.output.piece(piece);
     }
     context.output.line('');
     const turn = response.headers.get('x-backtalk-turn') ?? '';

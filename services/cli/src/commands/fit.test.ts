@@ -38,6 +38,7 @@ function fitted(model: string, flags: Partial<FitFlags> = {}) {
   const output: Output = {
     json: false,
     line: (text = '') => lines.push(text),
+    piece: () => undefined,
     table: (header, rows) => lines.push(...[header, ...rows].map((row) => row.join(' | '))),
     value: (value) => values.push(value),
     progress: () => ({ update: () => undefined, stop: () => undefined }),
