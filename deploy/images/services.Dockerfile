@@ -29,6 +29,8 @@ FROM manifests AS packages
 RUN npm ci --omit=dev --workspace services/gateway --workspace services/collector --workspace services/judge --workspace services/trainer --workspace services/publisher --workspace services/loader --workspace services/cli --workspace services/console
 # Types and maps are read by compilers and debuggers alone.
 RUN find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' \) -delete
+# What is copied keeps the modes of the checkout, which may be its owner's alone.
+RUN chmod -R a+rX package.json
 # Where volumes are mounted: an empty volume takes its owner from the folder that it covers.
 RUN mkdir -p /volumes/spool /volumes/adapters && chmod 0775 /volumes/* && chown 10001:0 /volumes/*
 
@@ -40,6 +42,7 @@ RUN npm run generate
 RUN npx tsc -b services/gateway services/collector services/judge services/trainer services/publisher services/loader services/cli services/console
 # Sources, maps and tests stay behind.
 RUN rm -rf services/worker && find proto services -type d \( -name src -o -name gen -o -name testing \) -not -path '*/node_modules/*' -prune -exec rm -rf {} + && find proto services -type f \( -name '*.map' -o -name '*.tsbuildinfo' -o -name '*.test.*' -o -name '*.d.ts' \) -delete
+RUN chmod -R a+rX proto services
 
 FROM ${NODE_IMAGE}
 WORKDIR /app

