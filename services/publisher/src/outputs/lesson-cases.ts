@@ -20,6 +20,8 @@ const goneCodes: ReadonlySet<string> = new Set([
   'fact_undecodable',
   'conversation_unreadable',
   'blob_corrupt',
+  // Lost, or late: a version that waits for it would never be decided, and training with it.
+  'blob_missing',
 ]);
 
 export class LessonCases {
