@@ -1,9 +1,9 @@
 // The broker of the release: its users may do on it what the kit's own configuration lets them do, and no more.
-import { spawnSync } from 'node:child_process';
-import { copyFileSync, writeFileSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { brokerUsers, natsConfig } from '@backtalk/kit';
-import { pythonEnvironment, TemporaryDirectory } from '@backtalk/kit/testing';
+import { freePort, pythonEnvironment, repositoryRoot, TemporaryDirectory, until } from '@backtalk/kit/testing';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { render, type Values } from './helm.js';
@@ -74,17 +74,46 @@ it('no password stands in the configuration', () => {
   );
 });
 
+function makeCertificate(folder: TemporaryDirectory): void {
+  const words = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-subj', '/CN=broker', '-days', '9'];
+  const made = spawnSync('openssl', [...words, '-keyout', 'tls.key', '-out', 'tls.crt'], { cwd: folder.path });
+  expect(made.status).toBe(0);
+  copyFileSync(folder.join('tls.crt'), folder.join('ca.crt'));
+}
+
+it('nats-server tells when its certificate ends where the runbook looks for it', async () => {
+  const asked = /wget -qO- http:\/\/127\.0\.0\.1:8222(\/\w+) \| grep (\w+)/.exec(
+    readFileSync(join(repositoryRoot(), 'deploy', 'dashboards', 'RUNBOOK.md'), 'utf8'),
+  );
+  const [, path = '', field = ''] = asked ?? [];
+  expect(field).not.toBe('');
+  expect(renderedConfig('backtalk')).toMatch(/^http: .*:8222"$/m);
+  const folder = new TemporaryDirectory('broker-expiry');
+  makeCertificate(folder);
+  const [port, monitor] = [await freePort(), await freePort()];
+  const files = `cert_file: "${folder.join('tls.crt')}", key_file: "${folder.join('tls.key')}"`;
+  writeFileSync(folder.join('nats.conf'), `port: ${port}\nhttp: "127.0.0.1:${monitor}"\ntls { ${files} }\n`);
+  const broker = spawn(join(pythonEnvironment(), 'bin', 'nats-server'), ['--config', folder.join('nats.conf')]);
+  try {
+    const said = () =>
+      fetch(`http://127.0.0.1:${monitor}${path}`)
+        .then((answer) => answer.text())
+        .catch(() => '');
+    const ends = async () => new RegExp(`"${field}": "(.+)"`).exec(await said())?.[1] ?? '';
+    const told = Date.parse(await until(ends, { what: 'The broker tells it', timeoutMs: 20_000 }));
+    expect(told - Date.now()).toBeGreaterThan(8.9 * 86_400_000);
+    expect(told - Date.now()).toBeLessThan(9.1 * 86_400_000);
+  } finally {
+    broker.kill('SIGKILL');
+    folder.remove();
+  }
+});
+
 it('nats-server starts with certificates, on addresses of both families', () => {
   const folder = new TemporaryDirectory('broker-tls');
   try {
     const config = renderedConfig('backtalk', { tls: { existingSecret: 'tls' }, ipFamily: 'IPv6' });
-    const made = spawnSync(
-      'openssl',
-      ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-subj', '/CN=broker', '-keyout', 'tls.key', '-out', 'tls.crt'],
-      { cwd: folder.path },
-    );
-    expect(made.status).toBe(0);
-    copyFileSync(folder.join('tls.crt'), folder.join('ca.crt'));
+    makeCertificate(folder);
     writeFileSync(folder.join('nats.conf'), config.replaceAll('/etc/backtalk/tls', folder.path));
     const program = join(pythonEnvironment(), 'bin', 'nats-server');
     const passwords = brokerUsers.map((user) => [`NATS_PASSWORD_${user.toUpperCase()}`, 'b'] as const);

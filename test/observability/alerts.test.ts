@@ -52,6 +52,8 @@ describe('alerts', () => {
       expect(commands).toMatch(new RegExp(`\`${command.replace(/ (?:<.*|all|--.*)$/, '')}\\b`));
     }
     expect(asked.length).toBeGreaterThan(5);
+    // Of a machine with compose the introduction says how: the service for commands takes them all.
+    expect(text).toContain('`docker compose -f deploy/compose.yaml run --rm commands versions`');
     // It needs an engine, which the pod for commands does not reach.
     expect(text).not.toContain('judge eval');
   });
