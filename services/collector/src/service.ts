@@ -51,6 +51,7 @@ async function start(context: ServiceContext<CollectorConfig>) {
     keptSinceMs: async () => (await log.now()).timeMs - config.indexKeepMs,
     readOld: (name, ids) => unlessGone(() => reader.last(name, ids)),
     noteRefusal: (fact, trace) => log.publishWithheld(fact, trace),
+    wasClosed: (owner, session, before) => log.wasClosed(owner, session, before),
     relink: (owner, turn) => relinkTurn(parts, owner, turn),
   });
   // A request that looks for an answer must not miss the answer that arrives at the same moment through another consumer.

@@ -36,6 +36,8 @@ export interface RebuilderParts {
   readonly readOld: (name: 'turnOpened' | 'turnContinued', ids: TurnIds) => Promise<OldFact | undefined>;
   /** Notes in the log that a turn is withheld, where its own fact says so. */
   readonly noteRefusal: (fact: TurnWithheld, trace: Trace) => Promise<void>;
+  /** Whether a session was closed before a place in the log, however long ago. */
+  readonly wasClosed: (owner: Owner, session: string, before: number) => Promise<boolean>;
   /** Links one opened turn of the log again. */
   readonly relink: (owner: Owner, turn: string) => Promise<void>;
 }
@@ -53,10 +55,10 @@ export class Rebuilder {
   async ensureReady(): Promise<void> {
     if (await this.parts.index.isReady()) return;
     try {
-      const { index, reader, clock, events, relink, keptSinceMs } = this.parts;
+      const { index, reader, clock, events, relink, keptSinceMs, wasClosed } = this.parts;
       const startedAt = clock.now();
       const life = await index.currentLife();
-      const filling = new Filling(index);
+      const filling = new Filling(index, wasClosed);
       filling.oldUntil = await this.readOldConsents(filling);
       for await (const record of reader.headers(facts, { sinceMs: await keptSinceMs() })) await filling.take(record);
       await filling.written();
@@ -117,6 +119,8 @@ class Filling {
   private readonly unplaced = new Map<string, number>();
   /** Sessions of turns that were opened and not yet answered. */
   private readonly sessions = new Map<string, string>();
+  /** Sessions of which something was read. */
+  private readonly seen = new Set<string>();
   /** Sessions that ended, and by the name of such a one the session that was begun after it. */
   private readonly closed = new Set<string>();
   private readonly successors = new Map<string, string>();
@@ -124,7 +128,10 @@ class Filling {
   private readonly refused = new Set<string>();
   private writes: Promise<void>[] = [];
 
-  constructor(private readonly index: TurnIndex) {}
+  constructor(
+    private readonly index: TurnIndex,
+    private readonly wasClosed: RebuilderParts['wasClosed'],
+  ) {}
 
   /** "No" where any fact about a turn says so. */
   async takeConsent(turn: string, session: string, { train }: Consent, sequence: number): Promise<void> {
@@ -144,6 +151,7 @@ class Filling {
     this.count += 1;
     switch (name) {
       case 'turnOpened': {
+        await this.see(owner, session, { turn, sequence });
         const placed = this.placedIn(session, turn);
         this.write(this.index.putTurn(turn, { ...owner, session: placed, parent }));
         if (train !== '') {
@@ -189,11 +197,22 @@ class Filling {
         this.unlinked.delete(continuedBy);
         break;
       case 'sessionClosed':
-        this.closed.add(session);
-        this.write(this.index.markClosed(session));
+        this.close(session);
         break;
     }
     if (this.writes.length >= writesMax) await this.written();
+  }
+
+  /** One that no request here began may have ended before all that is read. */
+  private async see(owner: Owner, session: string, { turn, sequence }: { turn: string; sequence: number }) {
+    const isNew = session !== '' && session !== sessionBegunBy(turn) && !this.seen.has(session);
+    this.seen.add(session);
+    if (isNew && (await this.wasClosed(owner, session, sequence))) this.close(session);
+  }
+
+  private close(session: string): void {
+    this.closed.add(session);
+    this.write(this.index.markClosed(session));
   }
 
   /** A request that came after the end of its session begins another one, and what follows it by that name is in it. */
