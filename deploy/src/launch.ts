@@ -8,14 +8,12 @@ import {
   ensureStreams,
   folderBlobStore,
   inheritedEnvironment,
-  jsonCodec,
-  kvBucket,
   natsConfig,
   restoreBackup,
+  storageRoom,
   type Broker,
   type Quantization,
 } from '@backtalk/kit';
-import { z } from 'zod';
 import type { BaseModel } from './base-model.js';
 import type { ProcessSpec } from './child.js';
 import { refuseOtherBase, writeConnection } from './connection.js';
@@ -230,8 +228,6 @@ async function asAdmin(
   }
 }
 
-const roomCodec = jsonCodec(z.object({ full: z.boolean() }));
-
 /**
  * Tells the trainer whether there is room on disk to learn, by a key beside the operator's own switch: an operator's pause
  * outlives a full disk, and the other way round.
@@ -243,7 +239,6 @@ export async function reportRoom(
   full: boolean,
 ): Promise<void> {
   await asAdmin(ports, passwords.admin, async (broker) => {
-    const settings = kvBucket(broker, 'settings', roomCodec);
-    for (const policy of policies) await settings.put(`${policy}.storage`, { full });
+    for (const policy of policies) await storageRoom(broker, policy).put({ full });
   });
 }

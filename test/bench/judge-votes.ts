@@ -1,8 +1,7 @@
 // How many votes a judge casts in a second, from the first turn that waits to the last that is judged.
-import { FactReader, folderBlobStore, jsonCodec, kvBucket, type Broker } from '@backtalk/kit';
+import { FactReader, folderBlobStore, learningSwitch, type Broker } from '@backtalk/kit';
 import { until } from '@backtalk/kit/testing';
 import type { TurnJudged } from '@backtalk/proto/facts';
-import { z } from 'zod';
 import type { TestMachine } from '../loop/machine.js';
 import { randomFrom } from '../loop/random.js';
 import type { BenchmarkContext, Measured } from './benchmark.js';
@@ -16,7 +15,6 @@ export interface VoteSizes {
 
 const warmUpTurns = 4;
 const judgedWithinMs = 180_000;
-const learning = 'backtalk.learning';
 
 interface Run {
   readonly votesPerSecond: number;
@@ -32,7 +30,7 @@ export async function measureVotes(
   const broker = await machine.broker();
   try {
     // Judged turns would be trained on, beside the judge.
-    await kvBucket(broker, 'settings', jsonCodec(z.object({ paused: z.boolean() }))).put(learning, { paused: true });
+    await learningSwitch(broker, 'backtalk').put({ paused: true });
     const random = randomFrom(11);
     const judge = (count: number) => judgeSome(machine, broker, () => publishTurns(broker, random, count));
     context.say('warming up');

@@ -1,6 +1,6 @@
 // Stops and goes on with learning, as an operator does, and waits until what had begun is decided.
 // In: a machine and its log. Out: nothing; afterwards no batch closes until learning goes on.
-import { kvBucket } from '@backtalk/kit';
+import { learningSwitch } from '@backtalk/kit';
 import { until } from '@backtalk/kit/testing';
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';
 import { givingUpOf } from './given-up.js';
@@ -9,8 +9,7 @@ import type { TestMachine } from './machine.js';
 
 export async function setPaused(machine: TestMachine, paused: boolean): Promise<void> {
   const broker = await machine.broker('cli');
-  const codec = { toJSON: (value: unknown) => value, fromJSON: (json: unknown) => json };
-  await kvBucket(broker, 'settings', codec).put('backtalk.learning', { paused });
+  await learningSwitch(broker, 'backtalk').put({ paused });
   await broker.close();
 }
 

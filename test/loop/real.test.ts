@@ -1,10 +1,9 @@
-import { folderBlobStore, jsonCodec, kvBucket } from '@backtalk/kit';
+import { askedRebuild, folderBlobStore, rebuildProgress } from '@backtalk/kit';
 import { grpcClient } from '@backtalk/kit/grpc';
 import { freePort, until } from '@backtalk/kit/testing';
 import { PublisherControlServiceDefinition } from '@backtalk/proto/control';
 import type { TrainRequest } from '@backtalk/proto/training';
 import { WeightsManifest } from '@backtalk/proto/weights';
-import { z } from 'zod';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { mixedTurns } from './audit.js';
 import { audited } from './audited.js';
@@ -194,12 +193,11 @@ describe('the loop with the laptop model', () => {
         for (const { digest } of [...adapter, ...trainingState]) await blobs.delete(digest);
       }
       const broker = await machine.broker();
-      const plain = jsonCodec(z.record(z.string(), z.unknown()));
-      const asked = { id: 'again', version: child.version };
-      await kvBucket(broker, 'settings', plain).put('backtalk.rebuild', asked);
+      const asked = { id: 'again', version: child.version, recipe: '', judged: '' };
+      await askedRebuild(broker, 'backtalk').put(asked);
       const ended = async () => {
-        const progress = (await kvBucket(broker, 'tries', plain).get('trainer.rebuild.backtalk'))?.value;
-        return progress?.['state'] === 'running' ? undefined : progress;
+        const progress = (await rebuildProgress(broker, 'backtalk').get())?.value;
+        return progress?.state === 'running' ? undefined : progress;
       };
       const told = await until(ended, { what: 'The end of the rebuild', timeoutMs: 6 * minute, everyMs: 250 });
       await broker.close();

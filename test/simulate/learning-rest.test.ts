@@ -1,18 +1,15 @@
-import { jsonCodec, kvBucket, type KvBucket } from '@backtalk/kit';
+import { learningSwitch, type LearningSwitch, type PolicyDocument } from '@backtalk/kit';
 import { startNats, type TestNats } from '@backtalk/kit/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { z } from 'zod';
 import { LearningRest } from './learning-rest.js';
 
-const codec = jsonCodec(z.looseObject({ paused: z.boolean() }));
-const key = 'backtalk.learning';
 let nats: TestNats;
-let settings: KvBucket<{ readonly paused: boolean; readonly [name: string]: unknown }>;
+let setting: PolicyDocument<LearningSwitch>;
 let rest: LearningRest;
 
 beforeAll(async () => {
   nats = await startNats();
-  settings = kvBucket(await nats.connect('admin'), 'settings', codec);
+  setting = learningSwitch(await nats.connect('admin'), 'backtalk');
 });
 beforeEach(() => {
   const { url: natsUrl, user: natsUser, password: natsPassword } = nats.credentials('cli');
@@ -22,11 +19,11 @@ afterAll(async () => {
   await nats.stop();
 });
 
-const found = async () => (await settings.get(key))?.value;
+const found = async () => (await setting.get())?.value;
 
 describe('learning that rests while versions are measured', () => {
   it('learning goes on as it was found, with the hold that it was found with', async () => {
-    await settings.put(key, { paused: false, resumedAfter: 2, resumedAfterBatch: 7 });
+    await setting.put({ paused: false, resumedAfter: 2, resumedAfterBatch: 7 });
     await rest.set(true);
     expect(await found()).toMatchObject({ paused: true });
     await rest.set(false);
@@ -34,7 +31,7 @@ describe('learning that rests while versions are measured', () => {
   });
 
   it('learning goes on where no operator had ever said anything', async () => {
-    await settings.delete(key);
+    await setting.delete();
     await rest.set(true);
     expect(await found()).toEqual({ paused: true });
     await rest.set(false);
@@ -42,7 +39,7 @@ describe('learning that rests while versions are measured', () => {
   });
 
   it('a pause that an operator had set is not ended', async () => {
-    await settings.put(key, { paused: true, resumedAfter: 2 });
+    await setting.put({ paused: true, resumedAfter: 2 });
     await rest.set(true);
     expect(rest.leftToDo).toBe('');
     await rest.set(false);
@@ -50,16 +47,16 @@ describe('learning that rests while versions are measured', () => {
   });
 
   it('a pause that an operator sets meanwhile is not ended', async () => {
-    await settings.put(key, { paused: false });
+    await setting.put({ paused: false });
     await rest.set(true);
-    await settings.put(key, { paused: true, resumedAfter: 3 });
+    await setting.put({ paused: true, resumedAfter: 3 });
     await rest.set(false);
     expect(await found()).toEqual({ paused: true, resumedAfter: 3 });
     expect(rest.leftToDo).toBe('');
   });
 
   it('what is left to do is said until learning goes on', async () => {
-    await settings.put(key, { paused: false });
+    await setting.put({ paused: false });
     await rest.set(true);
     expect(rest.leftToDo).toBe('Learning of backtalk is left paused: npx backtalk resume');
     await rest.set(false);

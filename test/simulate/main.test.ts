@@ -1,20 +1,17 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { inheritedEnvironment, jsonCodec, kvBucket, type KvBucket } from '@backtalk/kit';
+import { inheritedEnvironment, learningSwitch, type LearningSwitch, type PolicyDocument } from '@backtalk/kit';
 import { repositoryRoot, startNats, until, type TestNats } from '@backtalk/kit/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { z } from 'zod';
 import { says, startScriptedModel, type ScriptedModel } from './testing/scripted-model.js';
 
-const codec = jsonCodec(z.looseObject({ paused: z.boolean() }));
-const key = 'backtalk.learning';
 /** Of the rows that a version is compared with, which are scored before it. */
 const comparisons = 4;
 const advice = 'Learning of backtalk is left paused: npx backtalk resume\n';
 
 let nats: TestNats;
-let settings: KvBucket<{ readonly paused: boolean; readonly [name: string]: unknown }>;
+let setting: PolicyDocument<LearningSwitch>;
 let endpoint: ScriptedModel;
 let reader: ScriptedModel;
 /** Scorings that were asked for, also in earlier runs. */
@@ -22,7 +19,7 @@ let scored: number;
 
 beforeAll(async () => {
   nats = await startNats();
-  settings = kvBucket(await nats.connect('admin'), 'settings', codec);
+  setting = learningSwitch(await nats.connect('admin'), 'backtalk');
   const headers = { 'x-backtalk-weights': 'backtalk-v1' };
   endpoint = await startScriptedModel('backtalk', () => ({ ...says('An answer of five words.'), headers }));
   // It never comes to an end with the version.
@@ -33,7 +30,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   scored = 0;
-  await settings.put(key, { paused: false, resumedAfter: 4 });
+  await setting.put({ paused: false, resumedAfter: 4 });
 });
 afterAll(async () => {
   await endpoint.stop();
@@ -58,7 +55,7 @@ async function measuring() {
   const complaints = text(child.stderr);
   child.stdout.resume();
   await until(() => scored > comparisons, { what: 'The version is scored', timeoutMs: 30_000 });
-  expect((await settings.get(key))?.value.paused).toBe(true);
+  expect((await setting.get())?.value.paused).toBe(true);
   return { child, status, complaints };
 }
 
@@ -67,7 +64,7 @@ describe('a simulation that measures a version', () => {
     const { child, status, complaints } = await measuring();
     child.kill('SIGINT');
     await status;
-    expect((await settings.get(key))?.value).toEqual({ paused: false, resumedAfter: 4 });
+    expect((await setting.get())?.value).toEqual({ paused: false, resumedAfter: 4 });
     expect(await complaints).not.toContain(advice);
   });
 

@@ -1,41 +1,15 @@
 // What `rebuild` and `replay` have in common: a wish in bucket `settings`, and the trainer's word of how far it has come.
-import { jsonCodec, kvBucket, systemClock, versionParts, type Broker } from '@backtalk/kit';
+import {
+  askedRebuild,
+  rebuildProgress,
+  systemClock,
+  versionParts,
+  type Broker,
+  type RebuildProgress,
+} from '@backtalk/kit';
 import { randomUUID } from 'node:crypto';
-import { z } from 'zod';
 import { cliErrors } from './errors.js';
 
-const wishCodec = jsonCodec(
-  z.object({
-    id: z.string(),
-    version: z.string(),
-    from: z.string().optional(),
-    recipe: z.string().optional(),
-    judged: z.string().optional(),
-  }),
-);
-const progressSchema = z.object({
-  asked: z.string(),
-  version: z.string(),
-  state: z.enum(['running', 'equal', 'different', 'failed']),
-  done: z.number(),
-  of: z.number(),
-  detail: z.string(),
-  replayed: z
-    .array(
-      z.object({
-        version: z.string(),
-        differing: z.array(z.string()),
-        measurements: z.record(z.string(), z.number()),
-        rejudged: z
-          .object({ turns: z.number(), verdicts: z.number(), hints: z.number(), refused: z.number() })
-          .optional(),
-      }),
-    )
-    .default([]),
-  manifest: z.string().default(''),
-});
-export type MadeAgain = z.infer<typeof progressSchema>;
-const progressCodec = jsonCodec(progressSchema);
 const lookEveryMs = 250;
 
 export interface WishedAgain {
@@ -51,7 +25,7 @@ export interface WishedAgain {
 export interface Waiting {
   readonly waitMs: number;
   readonly signal: AbortSignal;
-  readonly onProgress: (progress: MadeAgain) => void;
+  readonly onProgress: (progress: RebuildProgress) => void;
 }
 
 export function policyOf(version: string, name = 'version'): string {
@@ -63,12 +37,12 @@ export function policyOf(version: string, name = 'version'): string {
 
 /** What is asked for is not gone on with. */
 export async function takeBackWish(broker: Broker, policy: string): Promise<void> {
-  await kvBucket(broker, 'settings', wishCodec).delete(`${policy}.rebuild`);
+  await askedRebuild(broker, policy).delete();
 }
 
 /** What a replay came out as last, whose files no version has. */
 export async function replayedManifest(broker: Broker, policy: string): Promise<string[]> {
-  const manifest = (await kvBucket(broker, 'tries', progressCodec).get(`trainer.rebuild.${policy}`))?.value.manifest;
+  const manifest = (await rebuildProgress(broker, policy).get())?.value.manifest;
   return manifest === undefined || manifest === '' ? [] : [manifest];
 }
 
@@ -77,14 +51,14 @@ export async function madeAgain(
   broker: Broker,
   { policy, ...wish }: WishedAgain,
   { waitMs, signal, onProgress }: Waiting,
-): Promise<MadeAgain | undefined> {
+): Promise<RebuildProgress | undefined> {
   const id = randomUUID();
-  await kvBucket(broker, 'settings', wishCodec).put(`${policy}.rebuild`, { id, ...wish });
-  const bucket = kvBucket(broker, 'tries', progressCodec);
+  await askedRebuild(broker, policy).put({ id, recipe: '', judged: '', ...wish });
+  const made = rebuildProgress(broker, policy);
   const deadlineMs = systemClock.now() + waitMs;
   let shown = 0;
   for (;;) {
-    const progress = (await bucket.get(`trainer.rebuild.${policy}`))?.value;
+    const progress = (await made.get())?.value;
     const ours = progress?.asked === id ? progress : undefined;
     if (ours !== undefined && ours.state !== 'running') return ours;
     if (ours !== undefined && ours.done > shown) {

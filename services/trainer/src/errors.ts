@@ -122,9 +122,4 @@ export const trainerErrors = defineErrors('trainer', {
     retry: 'later',
     message: (p: { digest: string }) => `The training worker sent other bytes than ${p.digest} promises.`,
   },
-  settingUnreadable: {
-    code: 'setting_unreadable',
-    retry: 'never',
-    message: (p: { key: string }) => `The setting ${p.key} cannot be read.`,
-  },
 });

@@ -7,6 +7,7 @@ import {
   type Logger,
   type Metrics,
   type PayloadSweep,
+  type RebuildProgress,
   type Span,
   type Trace,
 } from '@backtalk/kit';
@@ -17,7 +18,6 @@ import type { GivingUp } from './domain/batch-fact.js';
 import type { Recipe } from './domain/recipe.js';
 import type { TrippedGuard } from './domain/step-guards.js';
 import type { Waiting } from './domain/weigh-turns.js';
-import type { RebuildProgress } from './outputs/rebuild-progress.js';
 
 const activities = [
   'standing_by',

@@ -5,6 +5,7 @@ import {
   asBacktalkError,
   createService,
   FactPublisher,
+  rebuildProgress,
   singleton,
   watchEngineLeases,
   type ServiceContext,
@@ -27,7 +28,6 @@ import { Ledger } from './outputs/ledger.js';
 import { MeasuredEffects } from './outputs/measured-effects.js';
 import { MeasuredProgress } from './outputs/measured-progress.js';
 import { PromptRenderer } from './outputs/prompt-renderer.js';
-import { RebuildProgressStore } from './outputs/rebuild-progress.js';
 import { ServingEngines } from './outputs/serving-engines.js';
 import { SourceLog } from './outputs/source-log.js';
 import { StepStore } from './outputs/step-store.js';
@@ -91,7 +91,7 @@ async function start(
     turns,
     store: new StepStore(blobs),
     tries: new StepTries(broker),
-    rebuilds: new RebuildProgressStore(broker),
+    rebuildProgress: (policy) => rebuildProgress(broker, policy),
     workers,
     renderer: new PromptRenderer(engines, clock),
     relations: await startRelations(service, events),

@@ -3,15 +3,7 @@
 import { createEngineClient, type EngineClient } from '@backtalk/dialects';
 import { baseModel, loadSecrets, policy as onePolicy } from '@backtalk/deploy';
 import { endpointClient } from '@backtalk/cli';
-import {
-  type Broker,
-  FactReader,
-  folderBlobStore,
-  givenUpBy,
-  isBacktalkError,
-  jsonCodec,
-  kvBucket,
-} from '@backtalk/kit';
+import { type Broker, FactReader, folderBlobStore, givenUpBy, isBacktalkError, learningSwitch } from '@backtalk/kit';
 import { until } from '@backtalk/kit/testing';
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';
 import OpenAI from 'openai';
@@ -159,8 +151,7 @@ export class Laboratory {
 
   /** Learning of a policy stops and goes on, as by an operator. */
   async rest(policy: string, paused: boolean): Promise<void> {
-    const codec = jsonCodec(z.object({ paused: z.boolean() }));
-    await kvBucket(this.broker, 'settings', codec).put(`${policy}.learning`, { paused });
+    await learningSwitch(this.broker, policy).put({ paused });
   }
 
   /** Resolves when every step that was begun is decided: on two cores, talk beside it would only slow it down. */

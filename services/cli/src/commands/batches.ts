@@ -1,7 +1,6 @@
 // `batches`: what became of each batch; `batches abandon`: one that stands in the way of learning is given up.
-import { FactReader, givenUpBy, jsonCodec, kvBucket, systemClock, type Broker } from '@backtalk/kit';
+import { abandonedBatch, FactReader, givenUpBy, systemClock, triedStep, type Broker } from '@backtalk/kit';
 import type { BatchClosed } from '@backtalk/proto/facts';
-import { z } from 'zod';
 import { confirm } from '../confirm.js';
 import { withBroker } from '../connection.js';
 import type { CommandContext } from '../shell.js';
@@ -28,8 +27,6 @@ const meanings: readonly (readonly [State, string])[] = [
   ['settled', 'no step: it says what became of turns that are not trained on, or what was said or measured of lessons'],
 ];
 const shownMax = 50;
-const triedCodec = jsonCodec(z.object({ batch: z.number(), tries: z.number(), code: z.string() }));
-const abandonCodec = jsonCodec(z.object({ batch: z.number() }));
 /** The trainer looks at it at once, or after the pause between two tries. */
 const givenUpWithinMs = 60_000;
 const lookEveryMs = 250;
@@ -42,7 +39,7 @@ async function readBatches(broker: Broker, reader: FactReader, policy: string): 
     if (fact.name === 'batchClosed') batches.push(fact.message);
     else trained.add(fact.message.batch);
   }
-  const tried = (await kvBucket(broker, 'tries', triedCodec).get(`trainer.batch.${policy}`))?.value;
+  const tried = (await triedStep(broker, policy).get())?.value;
   return batches.map((batch, index) => {
     const { number, version, samples, settled, why } = batch;
     // A batch is given up by the next fact that says so, before another batch is closed.
@@ -115,7 +112,7 @@ export async function abandonBatch(
     if (row.state !== 'open') throw cliErrors.batchEnded({ policy, number, state: row.state.replace('_', ' ') });
     const question = `Give up batch ${String(number)} of ${policy}? Its ${String(row.samples)} samples are never trained on.`;
     if (!isSure && !(await confirm(question))) throw cliErrors.confirmationNeeded();
-    await kvBucket(broker, 'settings', abandonCodec).put(`${policy}.abandon`, { batch: number });
+    await abandonedBatch(broker, policy).put({ batch: number });
     const deadlineMs = systemClock.now() + givenUpWithinMs;
     for (;;) {
       const { state, why } = await findBatch(broker, reader, policy, number);

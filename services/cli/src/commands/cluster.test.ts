@@ -1,5 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import {
+  abandonedBatch,
+  askedRebuild,
   FactPublisher,
   FactReader,
   holdLease,
@@ -7,7 +9,9 @@ import {
   keyGrant,
   kvBucket,
   readConfig,
+  rebuildProgress,
   sha256Hex,
+  triedStep,
   wireSecurity,
 } from '@backtalk/kit';
 import { startNats, TemporaryDirectory, type TestNats } from '@backtalk/kit/testing';
@@ -23,7 +27,6 @@ import {
 } from '@backtalk/proto/facts';
 import { EngineLease } from '@backtalk/proto/weights';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { z } from 'zod';
 import { clusterSettings } from '../config.js';
 import { forgetLessons } from './rollback.js';
 import { printCommand, runCommand, type Place, type Ran } from '../testing/cluster-command.js';
@@ -156,12 +159,7 @@ describe('batches', () => {
     await facts.publish('weightsTrained', WeightsTrained.fromPartial(made), { expectSequence: 0 });
     const second = BatchClosed.fromPartial({ ...shape, number: 2, version: 'backtalk-v2' });
     const open = await facts.publish('batchClosed', second, { expectSequence: sequence });
-    const tried = kvBucket(
-      trainer,
-      'tries',
-      jsonCodec(z.object({ batch: z.number(), tries: z.number(), code: z.string() })),
-    );
-    await tried.put('trainer.batch.backtalk', { batch: 2, tries: 4, code: 'out_of_memory' });
+    await triedStep(trainer, 'backtalk').put({ batch: 2, tries: 4, code: 'out_of_memory' });
     expect((await backtalk('cli', ['batches'])).values).toMatchObject([
       { number: 1, state: 'trained', tries: 0 },
       { number: 2, state: 'open', tries: 4, version: 'backtalk-v2' },
@@ -176,8 +174,7 @@ describe('batches', () => {
     expect(await abandon('x', '--yes')).toMatchObject({ status: 2, values: [{ error: { code: 'bad_argument' } }] });
 
     // What the trainer does when it is asked.
-    const asked = kvBucket(trainer, 'settings', jsonCodec(z.object({ batch: z.number() })));
-    const stop = await asked.watch('backtalk.abandon', () => {
+    const stop = await abandonedBatch(trainer, 'backtalk').watch(() => {
       const given = BatchClosed.fromPartial({ policy: 'backtalk', number: 3, why: 'abandoned' });
       void facts.publish('batchClosed', given, { expectSequence: open.sequence });
     });
@@ -199,22 +196,21 @@ describe('rebuild', () => {
     const late = await rebuild('again-v1', '--wait', '1s');
     expect(late).toMatchObject({ status: 1, values: [{ error: { code: 'rebuild_pending' } }] });
 
-    const askedCodec = jsonCodec(z.object({ id: z.string(), version: z.string() }));
-    const answers = kvBucket(trainer, 'tries', jsonCodec(z.record(z.string(), z.unknown())));
+    const answer = rebuildProgress(trainer, 'again');
     for (const [state, status] of [
       ['equal', 0],
       ['different', 1],
       ['failed', 1],
     ] as const) {
-      const stop = await kvBucket(trainer, 'settings', askedCodec).watch('again.rebuild', (change) => {
-        if (change.kind !== 'put' || change.value.id === '') return;
-        const { id: asked, version } = change.value;
-        void answers.put('trainer.rebuild.again', { asked, version, state, done: 2, of: 2, detail: 'x.bin' });
+      const stop = await askedRebuild(trainer, 'again').watch((wish) => {
+        if (wish === undefined) return;
+        const { id: asked, version } = wish;
+        void answer.put({ asked, version, state, done: 2, of: 2, detail: 'x.bin', replayed: [], manifest: '' });
       });
-      const answer = await rebuild('again-v1');
+      const answered = await rebuild('again-v1');
       stop();
-      expect(answer.status).toBe(status);
-      expect(answer.values[0]).toMatchObject({ version: 'again-v1', state, made: 2, detail: 'x.bin' });
+      expect(answered.status).toBe(status);
+      expect(answered.values[0]).toMatchObject({ version: 'again-v1', state, made: 2, detail: 'x.bin' });
     }
   });
 });

@@ -6,43 +6,32 @@ import {
   givenUpInARow,
   isBacktalkError,
   isHeld,
-  jsonCodec,
-  kvBucket,
+  learningSwitch,
+  storageRoom,
   versionNumber,
   type Broker,
+  type KvEntry,
+  type LearningSwitch,
 } from '@backtalk/kit';
 import { WeightsStaged_Stage, type BatchClosed, type WeightsTrained } from '@backtalk/proto/facts';
-import { z } from 'zod';
 import { withBroker, withBrokerAlone, type Connection } from '../connection.js';
 import type { CommandContext } from '../shell.js';
 
-const learningSwitch = z.object({
-  paused: z.boolean(),
-  /** Number of the version that was the newest when `resume` was said. */
-  resumedAfter: z.number().optional(),
-  /** Number of the newest batch then. */
-  resumedAfterBatch: z.number().optional(),
-});
-const codec = jsonCodec(learningSwitch);
-
-type LearningSwitch = z.infer<typeof learningSwitch>;
-type FoundSwitch = { readonly value: LearningSwitch; readonly revision: number } | undefined;
+type FoundSwitch = KvEntry<LearningSwitch> | undefined;
 
 export async function isLearningPaused(broker: Broker, policy: string): Promise<boolean> {
-  return (await kvBucket(broker, 'settings', codec).get(`${policy}.learning`))?.value.paused ?? false;
+  return (await learningSwitch(broker, policy).get())?.value.paused ?? false;
 }
-
-const storageCodec = jsonCodec(z.object({ full: z.boolean() }));
 
 /** The data folder has reached its cap: learning rests by itself until there is room. */
 export async function isStorageFull(broker: Broker, policy: string): Promise<boolean> {
-  return (await kvBucket(broker, 'settings', storageCodec).get(`${policy}.storage`))?.value.full ?? false;
+  return (await storageRoom(broker, policy).get())?.value.full ?? false;
 }
 
 /** Why training rests after versions that were burned in a row, or batches that were given up in a row; empty where it does not. */
 export async function heldBecause(broker: Broker, policy: string): Promise<string> {
   const reader = new FactReader(broker);
-  const resumed = (await kvBucket(broker, 'settings', codec).get(`${policy}.learning`))?.value;
+  const resumed = (await learningSwitch(broker, policy).get())?.value;
   const trained: { readonly message: WeightsTrained; readonly sequence: number }[] = [];
   const burned = new Map<string, string>();
   const served = new Set<string>();
@@ -103,13 +92,12 @@ export async function switchLearning(
   change: (found: FoundSwitch) => LearningSwitch | undefined,
 ): Promise<number | undefined> {
   return withBrokerAlone(connection, async (broker) => {
-    const bucket = kvBucket(broker, 'settings', codec);
-    const key = `${connection.policy}.learning`;
-    const found = await bucket.get(key);
+    const setting = learningSwitch(broker, connection.policy);
+    const found = await setting.get();
     const wanted = change(found);
     if (wanted === undefined) return undefined;
     try {
-      return await (found === undefined ? bucket.create(key, wanted) : bucket.update(key, wanted, found.revision));
+      return await (found === undefined ? setting.create(wanted) : setting.update(wanted, found.revision));
     } catch (error) {
       if (isBacktalkError(error, 'kv_conflict')) return undefined;
       throw error;
@@ -121,14 +109,14 @@ export async function switchLearning(
 async function sayLearning(connection: Connection, paused: boolean): Promise<void> {
   const { policy } = connection;
   await withBroker(connection, async (broker) => {
-    const bucket = kvBucket(broker, 'settings', codec);
-    const before = (await bucket.get(`${policy}.learning`))?.value;
+    const setting = learningSwitch(broker, policy);
+    const before = (await setting.get())?.value;
     const reader = new FactReader(broker);
     const newest = paused ? undefined : await reader.last('weightsTrained', { policy });
     const batch = paused ? undefined : await reader.last('batchClosed', { policy });
     const resumedAfter = versionNumber(policy, newest?.message.version ?? '') ?? before?.resumedAfter ?? 0;
     const resumedAfterBatch = batch?.message.number ?? before?.resumedAfterBatch ?? 0;
-    await bucket.put(`${policy}.learning`, { paused, resumedAfter, resumedAfterBatch });
+    await setting.put({ paused, resumedAfter, resumedAfterBatch });
   });
 }
 

@@ -2,13 +2,13 @@
 // that they had or with another, and with the judgements that they had or with those of the judge of now. In: first and last version, what is
 // otherwise, a folder. Out: each step's figures beside those of the version that was made then, whether the bytes are the same, and the last
 // version's adapter in the folder. Nothing that it makes answers anybody.
-import { FactReader, isBacktalkError, kvBucket, type Broker } from '@backtalk/kit';
+import { FactReader, isBacktalkError, kvBucket, type Broker, type RebuildProgress, type Replayed } from '@backtalk/kit';
 import { Routes, WeightsManifest } from '@backtalk/proto/weights';
 import { withBroker } from '../connection.js';
 import type { CommandContext } from '../shell.js';
 import { cliErrors } from '../errors.js';
 import { judgedAgain } from '../judged-again.js';
-import { madeAgain, policyOf, type MadeAgain } from '../made-again.js';
+import { madeAgain, policyOf } from '../made-again.js';
 import type { Output } from '../output.js';
 import { checkNewFolder, writeVersion, type VersionSource } from '../version-folder.js';
 
@@ -39,7 +39,7 @@ interface ReplayRow {
   readonly same: boolean;
   readonly then: Figures;
   readonly now: Figures;
-  readonly rejudged?: MadeAgain['replayed'][number]['rejudged'];
+  readonly rejudged?: Replayed['rejudged'];
 }
 
 /** Of a step's report: heading and name. */
@@ -66,7 +66,7 @@ export async function replay(context: CommandContext, flags: ReplayFlags): Promi
     for (const one of [from, version])
       if (!trained.has(one))
         throw cliErrors.nothingFound({ what: `trained version ${one} (npx backtalk versions lists them)` });
-    const onProgress = ({ done, of, replayed }: MadeAgain) => {
+    const onProgress = ({ done, of, replayed }: RebuildProgress) => {
       output.line(`${String(done)} of ${String(of)} steps are taken again: ${replayed.at(-1)?.version ?? ''}.`);
     };
     const row = { policy, from, to: version };

@@ -111,6 +111,20 @@ export { JsonScan, type JsonBounds, type JsonExcess } from './json/json-scan.js'
 export { keyGrant, policiesOf, tenantsOf, type KeyGrant } from './kv/key-grant.js';
 export { jsonCodec, kvBucket, type KvBucket, type KvChange, type KvCodec, type KvEntry } from './kv/kv-bucket.js';
 export { watchEngineLeases } from './kv/engine-leases.js';
+export {
+  abandonedBatch,
+  askedRebuild,
+  learningSwitch,
+  rebuildProgress,
+  storageRoom,
+  triedStep,
+  type AskedRebuild,
+  type LearningSwitch,
+  type PolicyDocument,
+  type RebuildProgress,
+  type Replayed,
+  type TriedStep,
+} from './kv/policy-documents.js';
 export { holdLease, leaseAddresses, watchLeases, type LeaseHold, type LeaseView } from './kv/leases.js';
 export { singleton, type Singleton, type SingletonOptions } from './kv/singleton.js';
 export { harmlessHints, hintedMessages, withLessons } from './lessons/hinted-messages.js';

@@ -1,23 +1,11 @@
 // What one policy's inputs share while this process leads: the ledger's state, the turns that wait, the switches, the step in flight.
 // Inputs change it, the ledger loop reads it. It holds nothing that the log could not give back.
-import type { BacktalkError, Held } from '@backtalk/kit';
+import type { AskedRebuild, BacktalkError, Held } from '@backtalk/kit';
 
 import { PendingTurns } from '../domain/pending-turns.js';
 import { trainerErrors } from '../errors.js';
 import type { LedgerState } from '../outputs/ledger.js';
 import { WakeSignal } from './wake-signal.js';
-
-/** A version that an operator wants made again. */
-export interface AskedRebuild {
-  readonly id: string;
-  readonly version: string;
-  /** A replay: the first of a row of versions that ends with `version`, each made upon the one before as it comes out now. */
-  readonly from?: string | undefined;
-  /** Of a replay, what its steps' recipes have otherwise than they had (`learningRate=5e-4,optimizerSteps=2`); empty: nothing. */
-  readonly recipe: string;
-  /** Of a replay, the asking by which its turns were judged again; empty: judgements are those of the log. */
-  readonly judged: string;
-}
 
 export class PolicyState {
   readonly wake = new WakeSignal();

@@ -2,7 +2,7 @@
 // byte. One step at a time, and only while no batch waits for the worker. In: what is asked. Out: how far it has come.
 // A rebuild makes one version, and before it parents whose files were swept, each under its own digest, so that they are there again. A
 // replay makes a row of them, each upon what the one before comes out as now, on request with another recipe; nothing serves what it makes.
-import { asBacktalkError, type Clock } from '@backtalk/kit';
+import { asBacktalkError, type AskedRebuild, type Clock, type RebuildProgress, type Replayed } from '@backtalk/kit';
 import type { UserBaseline } from '@backtalk/proto/facts';
 import type { TrainingReport, WeightsFile, WeightsManifest } from '@backtalk/proto/weights';
 
@@ -14,8 +14,7 @@ import type { VersionRecord } from '../domain/version-line.js';
 import { manifestOf, reportOf } from '../domain/weights-manifest.js';
 import { trainerErrors } from '../errors.js';
 import type { Ledger, LedgerState } from '../outputs/ledger.js';
-import type { RebuildProgress, Replayed } from '../outputs/rebuild-progress.js';
-import type { AskedRebuild, PolicyState } from './policy-state.js';
+import type { PolicyState } from './policy-state.js';
 import { rejudged } from './rejudging.js';
 import { buildStep, stepSource, type StepSource } from './step-building.js';
 import type { TrainerTools } from './trainer-tools.js';
@@ -127,7 +126,7 @@ export class Rebuilding {
   /** Undefined where it was answered before, by this trainer or another. */
   private async begin(ledger: LedgerState, asked: AskedRebuild): Promise<Running | undefined> {
     this.running = undefined;
-    const known = await this.tools.rebuilds.of(this.state.policy);
+    const known = (await this.tools.rebuildProgress(this.state.policy).get())?.value;
     if (known?.asked === asked.id && known.state !== 'running') {
       this.state.asked = undefined;
       return undefined;
@@ -257,7 +256,7 @@ export class Rebuilding {
     const { of = 0, left = [], replayed = [], manifest = '' } = this.running ?? {};
     const done = of - left.length;
     const progress = { asked: id, version, state, done, of, detail, replayed: [...replayed], manifest };
-    await this.tools.rebuilds.keep(this.state.policy, progress);
+    await this.tools.rebuildProgress(this.state.policy).put(progress);
     this.tools.events.versionRebuilt(this.state.policy, progress);
   }
 }

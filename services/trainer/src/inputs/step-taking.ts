@@ -1,6 +1,6 @@
 // Takes the step of a closed batch, or gives the batch up; an error means the same step later again. Everything is made from the fact
 // and the log, so that a repeat after a crash asks for the same bytes.
-import { asBacktalkError, type Clock } from '@backtalk/kit';
+import { asBacktalkError, type Clock, type TriedStep } from '@backtalk/kit';
 import type { BatchClosed } from '@backtalk/proto/facts';
 
 import { costsATry, failsAgain, stepTriesMax } from '../domain/batch-chain.js';
@@ -9,7 +9,6 @@ import { guardBounds, trippedGuards } from '../domain/step-guards.js';
 import { callOf } from '../domain/train-request.js';
 import { manifestOf, reportOf, trainedFact } from '../domain/weights-manifest.js';
 import type { Ledger, LedgerState } from '../outputs/ledger.js';
-import type { Tried } from '../outputs/step-tries.js';
 import type { TrainOptions } from '../outputs/training-worker.js';
 import type { BatchClosing } from './batch-closing.js';
 import type { PolicyState } from './policy-state.js';
@@ -21,7 +20,7 @@ interface Prepared {
   readonly source: StepSource;
   readonly worker: HeldWorker['worker'];
   /** The tries before this one. */
-  readonly before: Tried;
+  readonly before: TriedStep;
 }
 
 export class StepTaking {

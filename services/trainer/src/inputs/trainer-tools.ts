@@ -1,4 +1,6 @@
 // What the inputs of all policies share.
+import type { PolicyDocument, RebuildProgress } from '@backtalk/kit';
+
 import type { Recipe } from '../domain/recipe.js';
 import type { StoredPlan } from '../domain/step-plan.js';
 import type { WishRelations } from '../domain/wish-relation.js';
@@ -6,7 +8,6 @@ import type { TrainerEvents } from '../events.js';
 import type { MeasuredEffects } from '../outputs/measured-effects.js';
 import type { MeasuredProgress } from '../outputs/measured-progress.js';
 import type { PromptRenderer } from '../outputs/prompt-renderer.js';
-import type { RebuildProgressStore } from '../outputs/rebuild-progress.js';
 import type { SourceLog } from '../outputs/source-log.js';
 import type { StepStore } from '../outputs/step-store.js';
 import type { StepTries } from '../outputs/step-tries.js';
@@ -18,7 +19,7 @@ export interface TrainerTools {
   readonly turns: SourceLog;
   readonly store: StepStore;
   readonly tries: StepTries;
-  readonly rebuilds: RebuildProgressStore;
+  readonly rebuildProgress: (policy: string) => PolicyDocument<RebuildProgress>;
   readonly workers: WorkerPool;
   /** How wishes stand to each other. */
   readonly relations: WishRelations;

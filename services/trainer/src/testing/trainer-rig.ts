@@ -2,16 +2,21 @@
 // In: settings that differ from the laptop's. Out: a running trainer and short words for what tests do and look at.
 import { fakePromptIds, startFakeEngine, type FakeEngine } from '@backtalk/dialects/testing';
 import {
+  abandonedBatch,
+  askedRebuild,
   FactPublisher,
   FactReader,
   folderBlobStore,
   holdLease,
   isJsonObject,
-  kvBucket,
+  learningSwitch,
   readConfig,
+  rebuildProgress,
+  storageRoom,
   type BlobStore,
   type Broker,
   type LeaseHold,
+  type RebuildProgress,
 } from '@backtalk/kit';
 import {
   freePort,
@@ -32,7 +37,6 @@ import { trainerSettings } from '../config.js';
 import { createTrainer, type Trainer, type TrainerOverrides } from '../service.js';
 import { recipePresets } from '../domain/recipe.js';
 import { planOf } from '../domain/step-plan.js';
-import { RebuildProgressStore, type RebuildProgress } from '../outputs/rebuild-progress.js';
 import { StepTries } from '../outputs/step-tries.js';
 import { FakeTrainingWorker, type FakeTrainingWorkerOptions, workerToken } from './fake-training-worker.js';
 import { completedTurn, judgedTurn, openedTurn, type TurnShape } from './turns.js';
@@ -253,29 +257,30 @@ export class TrainerRig {
   }
 
   async pause(paused: boolean): Promise<void> {
-    await this.set('learning', { paused });
+    await learningSwitch(this.speakers.operator, testPolicy).put({ paused });
   }
 
   /** As `backtalk resume` does when that version and that batch are the newest. */
   async resume(resumedAfter: number, resumedAfterBatch = 0): Promise<void> {
-    await this.set('learning', { paused: false, resumedAfter, resumedAfterBatch });
+    const said = { paused: false, resumedAfter, resumedAfterBatch };
+    await learningSwitch(this.speakers.operator, testPolicy).put(said);
   }
 
   async fillStorage(full: boolean): Promise<void> {
-    await this.set('storage', { full });
+    await storageRoom(this.speakers.operator, testPolicy).put({ full });
   }
 
   async abandon(batch: number): Promise<void> {
-    await this.set('abandon', { batch });
+    await abandonedBatch(this.speakers.operator, testPolicy).put({ batch });
   }
 
   async rebuild(version: string, id: string): Promise<void> {
-    await this.set('rebuild', { id, version });
+    await askedRebuild(this.speakers.operator, testPolicy).put({ id, version, recipe: '', judged: '' });
   }
 
   /** @param recipe what its steps have otherwise than they had */
   async replay(from: string, version: string, id: string, recipe = '', judged = ''): Promise<void> {
-    await this.set('rebuild', { id, from, version, recipe, judged });
+    await askedRebuild(this.speakers.operator, testPolicy).put({ id, from, version, recipe, judged });
   }
 
   /** What the judge of now makes of a turn, or why it does not judge it. */
@@ -288,9 +293,9 @@ export class TrainerRig {
 
   /** How the newest rebuild, or replay, ended. */
   untilRebuilt(id: string): Promise<RebuildProgress> {
-    const rebuilds = new RebuildProgressStore(this.speakers.trainer);
+    const rebuilt = rebuildProgress(this.speakers.trainer, testPolicy);
     const ended = async () => {
-      const progress = await rebuilds.of(testPolicy);
+      const progress = (await rebuilt.get())?.value;
       return progress?.asked === id && progress.state !== 'running' ? progress : undefined;
     };
     return until(ended, { what: `The end of rebuild ${id}` });
@@ -341,11 +346,6 @@ export class TrainerRig {
   /** As a trainer leaves them whose process has ended in each of so many tries. */
   async haveTried(batch: number, tries: number): Promise<void> {
     await new StepTries(this.speakers.trainer).keep(testPolicy, { batch, tries, code: '' });
-  }
-
-  private async set(key: string, value: unknown): Promise<void> {
-    const codec = { toJSON: (json: unknown) => json, fromJSON: (json: unknown) => json };
-    await kvBucket(this.speakers.operator, 'settings', codec).put(`${testPolicy}.${key}`, value);
   }
 
   /** As another trainer would: with the trainer's own rights, behind this one's back. */
