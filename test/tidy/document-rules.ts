@@ -2,7 +2,7 @@
 // way round. What the kit adds to a service stands in the kit's README, and may be repeated in the service's.
 import { contractOfPython, contractOfTypescript, type Contract } from './contract.js';
 import type { House } from './house.js';
-import { firstColumn, headings, headingsOf, sectionOf, type Heading } from './readme.js';
+import { namesIn, headings, headingsOf, sectionOf, type Heading } from './readme.js';
 import type { Rule } from './rule.js';
 
 interface Documented {
@@ -50,7 +50,7 @@ const sections: readonly { heading: Heading; part: keyof Contract; what: string 
 function differences(house: House, { readme, contract, optional }: Documented): string[] {
   const text = house.text(readme);
   return sections.flatMap(({ heading, part, what }) => {
-    const inReadme = new Set(firstColumn(text, heading));
+    const inReadme = new Set(namesIn(text, heading));
     const missing = [...contract[part]].filter((name) => !inReadme.has(name));
     const unknown = [...inReadme].filter((name) => !contract[part].has(name) && !optional[part].has(name));
     const believed = readme.startsWith('services/worker/') && part === 'codes';

@@ -20,11 +20,12 @@ export function sectionOf(text: string, heading: Heading): string {
   return after.split(/^## /m)[0] ?? '';
 }
 
-/** Names in back quotes in the first column, heading row and rule row left out. */
-export function firstColumn(text: string, heading: Heading): string[] {
+/** Names in back quotes in the first column, heading row and rule row left out; and what the line below says that services share. */
+export function namesIn(text: string, heading: Heading): string[] {
   return sectionOf(text, heading)
     .split('\n')
-    .filter((line) => line.startsWith('|'))
-    .map((line) => line.split('|')[1] ?? '')
+    .flatMap((line) =>
+      line.startsWith('|') ? (line.split('|')[1] ?? '') : line.startsWith('Shared with ') ? line : [],
+    )
     .flatMap((cell) => [...cell.matchAll(/`([A-Za-z0-9_]+)`/g)].map(([, name]) => name ?? ''));
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { contractOfTypescript } from './contract.js';
 import { House } from './house.js';
-import { firstColumn } from './readme.js';
+import { namesIn } from './readme.js';
 import { rules } from './rules.js';
 import { serviceRules } from './service-rules.js';
 
@@ -57,10 +57,15 @@ describe('contractOfTypescript', () => {
   });
 });
 
-describe('firstColumn', () => {
+describe('namesIn', () => {
   it('reads the names of one section’s table only', () => {
     const text = '## Metrics\n\n| Name | Is |\n| --- | --- |\n| `a_total` | of `b` |\n\n## Errors\n\n| `c` | |\n';
-    expect(firstColumn(text, 'Metrics')).toEqual(['a_total']);
-    expect(firstColumn(text, 'Errors')).toEqual(['c']);
+    expect(namesIn(text, 'Metrics')).toEqual(['a_total']);
+    expect(namesIn(text, 'Errors')).toEqual(['c']);
+  });
+
+  it('reads the names of what a section says is shared', () => {
+    const text = '## Configuration\n\n| `A` | |\n\nShared with other services: `B`, `C`.\n\nNot `D`.\n';
+    expect(namesIn(text, 'Configuration')).toEqual(['A', 'B', 'C']);
   });
 });

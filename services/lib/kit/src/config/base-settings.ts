@@ -164,7 +164,7 @@ export const blobSettings = {
 export const installationSettings = {
   profile: setting.oneOf('BACKTALK_PROFILE', profiles, {
     description:
-      'production: the service refuses to start on stores that may lose what they were given; laptop and trial: it warns.',
+      'production: the service refuses to start on stores that may lose what they were given; trial: it warns; laptop: it does not look.',
     default: 'laptop',
   }),
   natsMonitorUrl: setting.string('BACKTALK_NATS_MONITOR_URL', {
