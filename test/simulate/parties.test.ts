@@ -11,6 +11,7 @@ let said: string[];
 const output = {
   json: false,
   line: () => undefined,
+  piece: () => undefined,
   table: () => undefined,
   value: () => undefined,
   progress: () => ({ update: () => undefined, stop: () => undefined }),

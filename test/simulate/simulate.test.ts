@@ -10,6 +10,7 @@ const nothing = () => undefined;
 const output: Output = {
   json: true,
   line: nothing,
+  piece: nothing,
   table: nothing,
   value: nothing,
   complain: nothing,

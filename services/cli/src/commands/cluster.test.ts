@@ -250,10 +250,11 @@ describe('rollback --forget', () => {
 });
 
 describe('status', () => {
-  it('reads a cluster by what its environment names', async () => {
+  it('reads a cluster by what its environment names, and misses the parts that hold no lease', async () => {
     const { status, values } = await backtalk('cli', ['status']);
-    expect(status).toBe(0);
-    expect(values).toMatchObject([{ policy: 'backtalk', parts: [], engines: [], deadLetters: 0 }]);
+    expect(status).toBe(1);
+    const parts = ['gateway', 'loader', 'publisher'].map((part) => ({ part, ready: false }));
+    expect(values).toMatchObject([{ policy: 'backtalk', parts, engines: [], deadLetters: 0 }]);
   });
 
   it('names an engine that is refused, and why, to people and to programs', async () => {
