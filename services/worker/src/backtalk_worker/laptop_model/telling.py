@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
-from backtalk_worker.laptop_model.packing import Example, attending_packed, pack, packed_logits
 from backtalk_worker.laptop_model.sentences import sentences_of, shortened
 from backtalk_worker.model.load import LoadedModel
 
@@ -18,8 +17,6 @@ Say = Callable[[str], None]
 
 OTHERS = 3
 """Questions that a sentence is held against."""
-AT_ONCE = 16
-"""Sentences that are read together."""
 KEPT = 8
 """Sentences of a question."""
 OF_A_DRAFT = 4
@@ -95,15 +92,9 @@ def _word_at(model: LoadedModel, ids: Sequence[int], place: int) -> str:
 
 
 def _logprobs(model: LoadedModel, question: str, answers: Sequence[Sequence[int]]) -> list[torch.Tensor]:
-    """The question is read once for all of them."""
     prompt = model.render_chat([{"role": "user", "content": question}])
-    scored: list[torch.Tensor] = []
-    with attending_packed(model.network):
-        for start in range(0, len(answers), AT_ONCE):
-            part = answers[start : start + AT_ONCE]
-            packed = pack([Example(prompt, list(ids), told=True) for ids in part], len(prompt) - 1)
-            logits = packed_logits(model.network, packed)
-            wanted = torch.tensor([token for ids in part for token in ids])
-            picked = logits.gather(1, wanted[:, None])[:, 0] - logits.logsumexp(1)
-            scored += picked.split([len(ids) for ids in part])
-    return scored
+    longest = max(map(len, answers))
+    rows = torch.tensor([[*prompt, *ids, *[model.pad_id] * (longest - len(ids))] for ids in answers])
+    logits = model.network(input_ids=rows, logits_to_keep=longest + 1).logits[:, :-1].float().log_softmax(-1)
+    picked = logits.gather(-1, rows[:, len(prompt) :, None])[..., 0]
+    return [row[: len(ids)] for row, ids in zip(picked, answers, strict=True)]
