@@ -133,11 +133,11 @@ export class FactLog {
   private newestBatch(policy: string, sharedMs: number): Promise<BatchClosed | undefined> {
     const known = this.batches.get(policy);
     if (known !== undefined && this.clock.now() - known.atMs < sharedMs) return known.batch;
-    const batch = this.reader
+    const batch: Promise<BatchClosed | undefined> = this.reader
       .last('batchClosed', { policy }, { timeoutMs: lessonsMs })
       .then((found) => found?.message)
       .catch((error: unknown) => {
-        this.batches.delete(policy);
+        if (this.batches.get(policy)?.batch === batch) this.batches.delete(policy);
         throw error;
       });
     this.batches.set(policy, { batch, atMs: this.clock.now() });

@@ -9,6 +9,12 @@ it('a hint is its person’s where they said a third of its words, and not where
   expect(isSaidBy('Please answer the user.', words)).toBe(false);
 });
 
+it('a hint of nothing but small words is its person’s where they said half of them', () => {
+  expect(isSaidBy('Utilise « tu », pas « vous ».', 'Utilise tu et pas vous avec moi')).toBe(true);
+  expect(isSaidBy('Use "du", not "Sie".', 'Sag bitte du zu mir, nicht Sie')).toBe(true);
+  expect(isSaidBy('Use "du", not "Sie".', 'No, shorter! One sentence would do.')).toBe(false);
+});
+
 it('a hint in a script without spaces is its person’s by pairs of characters', () => {
   const words = '不对，我要的是公里，不是英里。距离请用公里。';
   expect(isSaidBy('请用公里给出所有距离。', words)).toBe(true);

@@ -7,21 +7,31 @@ import { emptyWords } from './empty-words.js';
 const beginning = 5;
 /** Of what the hint says, so much stands in the person's words. */
 const sharedMin = 1 / 3;
+/** Of a hint that has nothing but empty words ("tu", not "vous"), which any text has some of. */
+const emptySharedMin = 1 / 2;
 
 export function isSaidBy(hint: string, words: string): boolean {
-  const meant = stemsOf(hint);
-  const said = stemsOf(words);
-  const shared = [...meant].filter((stem) => said.has(stem)).length;
-  return shared > 0 && shared / meant.size >= sharedMin;
+  const meant = wordsOf(hint).filter((word) => !emptyWords.has(word));
+  if (meant.length === 0) return shareOf(stemsOf(wordsOf(hint)), stemsOf(wordsOf(words))) >= emptySharedMin;
+  return shareOf(stemsOf(meant), stemsOf(wordsOf(words).filter((word) => !emptyWords.has(word)))) >= sharedMin;
 }
 
-function stemsOf(text: string): Set<string> {
-  const words =
+/** Of what a hint says, what the person says too: 0 to 1. */
+function shareOf(meant: ReadonlySet<string>, said: ReadonlySet<string>): number {
+  return [...meant].filter((stem) => said.has(stem)).length / Math.max(1, meant.size);
+}
+
+function stemsOf(words: readonly string[]): Set<string> {
+  return new Set(words.flatMap((word) => stemsIn(word)));
+}
+
+function wordsOf(text: string): string[] {
+  return (
     text
       .normalize('NFC')
       .toLowerCase()
-      .match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
-  return new Set(words.filter((word) => !emptyWords.has(word)).flatMap((word) => stemsIn(word)));
+      .match(/[\p{L}\p{M}\p{N}]+/gu) ?? []
+  );
 }
 
 /** Where no space stands between words, two characters say about what one word says. */
