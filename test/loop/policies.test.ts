@@ -11,8 +11,6 @@ const wishes = {
   ben: 'From now on, give long answers.',
 } as const;
 type Person = keyof typeof wishes;
-/** As the judge writes them down. */
-const lessons: Readonly<Record<Person, string>> = { ada: 'Answer in one short sentence.', ben: 'Give long answers.' };
 const people = ['ada', 'ben'] as const;
 const corrections = 4;
 
@@ -88,9 +86,7 @@ describe('each at a policy of their own', () => {
       const own = batches.filter(({ message }) => message.policy === person).map(({ message }) => message);
       const users = new Set(own.flatMap(({ samples }) => samples.map(({ user }) => user)));
       expect(users.size).toBe(1);
-      expect(new Set(own.flatMap((batch) => batch.lessons.map(({ text }) => text)))).toEqual(
-        new Set([lessons[person]]),
-      );
+      expect(new Set(own.flatMap((batch) => batch.lessons.map(({ text }) => text)))).toEqual(new Set([wishes[person]]));
       const versions = staged.filter(({ message }) => message.policy === person).map(({ message }) => message.version);
       expect(versions.every((version) => version.startsWith(`${person}-v`))).toBe(true);
     }
@@ -99,7 +95,7 @@ describe('each at a policy of their own', () => {
 
   it('each person finds their own lesson alone, and the other policy does not exist for their key', async () => {
     for (const person of people) {
-      expect(await lessonsOf(person)).toEqual([expect.objectContaining({ policy: person, text: lessons[person] })]);
+      expect(await lessonsOf(person)).toEqual([expect.objectContaining({ policy: person, text: wishes[person] })]);
       const other = person === 'ada' ? 'ben' : 'ada';
       expect(await askAs(person, [{ role: 'user', content: 'Hello?' }], other)).toMatchObject({ status: 404 });
     }
