@@ -82,7 +82,10 @@ describe('dashboards', () => {
       .map((name) => readFileSync(join(root, 'services', 'cli', 'src', name), 'utf8'));
     const readers = [...queries.map(({ expr }) => expr), alerts, ...commands].join('\n');
     const names = [...readmes.matchAll(/^\|\s*`(backtalk_\w+)`/gm)].map(([, name = '']) => name);
+    // An alert can name metrics by a pattern.
+    const patterns = [...alerts.matchAll(/__name__=~"([^"]+)"/g)].map(([, pattern]) => new RegExp(`^(?:${pattern})$`));
     const isRead = (name: string) =>
+      patterns.some((pattern) => pattern.test(name)) ||
       new RegExp(`\\b${name.replace('SERVICE', '(?:[a-z]+|\\.\\+|\\[a-z\\]\\+)')}(?:_bucket|_sum|_count)?\\b`).test(
         readers,
       );
