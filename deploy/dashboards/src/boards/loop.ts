@@ -165,13 +165,13 @@ const flow: Row = {
       ],
     },
     {
-      title: 'Facts in hand and held',
+      title: 'Facts in flight and held',
       description:
-        'In hand: being handled now. Held: handled, and kept until their effect is stored, such as turns that wait for a batch. A service takes no more once it has as many as it may.',
+        'In flight: being handled now. Held: handled, and kept until their effect is stored, such as turns that wait for a batch. A service takes no more once it has as many as it may.',
       kind: 'lines',
       unit: 'short',
       queries: [
-        { expr: `sum by (job) (${ofEachService('facts_in_hand')})`, legend: '{{job}} in hand' },
+        { expr: `sum by (job) (${ofEachService('facts_in_hand')})`, legend: '{{job}} in flight' },
         { expr: `sum by (job) (${ofEachService('facts_held')})`, legend: '{{job}} held' },
       ],
     },
@@ -192,7 +192,7 @@ const reasons: Row = {
     {
       title: 'Withheld, by who said no',
       description:
-        'Turns that are not trained on: the key’s setting, the request’s header, the session’s earlier no; unknown: of a person who once said no, on answers that nobody knows.',
+        'Turns that are not trained on: the key’s setting, the request’s header, the session’s earlier no; unknown: of a person who once said no, on answers that no turn is known of.',
       kind: 'stacked',
       unit: 'ops',
       queries: [{ expr: perSecond('backtalk_collector_turns_withheld_total', 'source'), legend: '{{source}}' }],
