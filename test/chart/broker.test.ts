@@ -99,7 +99,7 @@ it('nats-server tells when its certificate ends where the runbook looks for it',
       fetch(`http://127.0.0.1:${monitor}${path}`)
         .then((answer) => answer.text())
         .catch(() => '');
-    const ends = async () => new RegExp(`"${field}": "(.+)"`).exec(await said())?.[1] ?? '';
+    const ends = async () => new RegExp(`"${field}": "(.+)"`).exec(await said())?.[1];
     const told = Date.parse(await until(ends, { what: 'The broker tells it', timeoutMs: 20_000 }));
     expect(told - Date.now()).toBeGreaterThan(8.9 * 86_400_000);
     expect(told - Date.now()).toBeLessThan(9.1 * 86_400_000);

@@ -40,11 +40,15 @@ def test_it_lists_every_setting_with_its_default(section: str, config: type[Proc
             assert (variable, listed[variable]) == (variable, f"`{plain}`")
 
 
+TRAINING = TrainingEvents(logging.getLogger("test"))
+TRAINING.certificate_read(0.0)
+
+
 @pytest.mark.parametrize(
     ("pattern", "text"),
     [
         (r"(?:vllm:|backtalk_engine_)\w+", EngineEvents("x", 1, logging.getLogger("test")).exposition().decode()),
-        (r"backtalk_training_\w+", TrainingEvents(logging.getLogger("test")).exposition().decode()),
+        (r"backtalk_training_\w+", TRAINING.exposition().decode()),
     ],
 )
 def test_it_lists_every_metric(pattern: str, text: str):
