@@ -9,7 +9,7 @@ function printed(json: boolean, print: (output: ReturnType<typeof createOutput>)
 }
 
 it('words of users and models change nothing of a person’s terminal, and break no row of a table', () => {
-  const said = 'Be brief.\u001b[2J\u001b]0;owned\u0007\r\nOr\telse\u009b1m';
+  const said = 'Be \u202ebrief.\u001b[2J\u001b]0;owned\u0007\r\nOr\telse\u009b1m\u2069';
   const text = printed(false, ({ line, table }) => {
     line(said);
     table(

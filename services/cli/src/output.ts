@@ -22,8 +22,11 @@ export interface Output {
 
 const quietProgressEveryMs = 15_000;
 
-/** What users and models wrote moves no cursor, and sets no colour or title: all control characters go but line ends and tabs. */
-const shown = (text: string) => text.replace(/(?![\n\t])\p{Cc}/gu, '');
+/**
+ * What users and models wrote moves no cursor, sets no colour or title and turns no words round: all control characters go but
+ * line ends and tabs, and what overrides the direction of writing.
+ */
+const shown = (text: string) => text.replace(/(?![\n\t])\p{Cc}|[\u202a-\u202e\u2066-\u2069]/gu, '');
 
 export function createOutput(
   json: boolean,

@@ -155,8 +155,8 @@ describe('an engine that refuses a part of it', () => {
     expect(model.heard.filter((request) => 'response_format' in request).length).toBeGreaterThan(3);
   });
 
-  it('a prompt that is refused by name is asked in no other form', async () => {
-    model.script = () => refused('The prompt was filtered.', 400, { param: 'prompt', code: 'content_filter' });
+  it.each(['prompt', 'messages[0].content'])('a prompt refused as %s is asked in no other form', async (param) => {
+    model.script = () => refused('The prompt was filtered.', 400, { param, code: 'content_filter' });
     await judgeWith();
     expect((await judged()).votes.map(({ reason }) => reason)).toEqual(['engine', 'engine', 'engine']);
     expect(model.heard.every((request) => 'response_format' in request)).toBe(true);

@@ -15,6 +15,12 @@ it('a hint of nothing but small words is its person’s where they said half of 
   expect(isSaidBy('Use "du", not "Sie".', 'No, shorter! One sentence would do.')).toBe(false);
 });
 
+it('a word that is small in another language counts in the hint’s own', () => {
+  expect(isSaidBy('Tell about the war.', 'I would rather hear about the war.')).toBe(true);
+  expect(isSaidBy('Tell about the war.', 'Das war nichts, bitte anders.')).toBe(true);
+  expect(isSaidBy('Sag, wie es war.', 'Tell me about the war.')).toBe(false);
+});
+
 it('a hint in a script without spaces is its person’s by pairs of characters', () => {
   const words = '不对，我要的是公里，不是英里。距离请用公里。';
   expect(isSaidBy('请用公里给出所有距离。', words)).toBe(true);

@@ -136,7 +136,7 @@ function formOf(schema: RawObject): RawObject {
 function mindedIn(error: unknown, body: Body): readonly string[] {
   if (!isEngineError(error, 'invalid_request', 'engine_unsupported')) return [];
   const param = error.detail['param'];
-  const [named = ''] = typeof param === 'string' ? param.split('.') : [];
+  const [named = ''] = typeof param === 'string' ? param.split(/[.[]/) : [];
   if ([...extras, ...habits].some((field) => field === named)) return named in body ? [named] : [];
   if (named === 'system') return body.messages.some(({ role }) => role === 'system') ? [named] : [];
   if (asked.includes(named)) return [];
