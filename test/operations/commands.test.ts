@@ -323,8 +323,10 @@ describe('the runbook', () => {
     '<name>': 'backtalk-v1',
     '<key>': sha256Hex(Buffer.from(key)).slice(0, 16),
   };
-  // A rollback has a test of its own: each takes away a version.
-  const repeatable = commands.filter((command) => command !== 'rollback');
+  // A rollback has a test of its own: each takes away a version. Keys come last: a gateway that read of one stays closed without it.
+  const repeatable = commands
+    .filter((command) => command !== 'rollback')
+    .toSorted((a, b) => Number(a.includes('<key>')) - Number(b.includes('<key>')));
 
   /** As the pod for commands has it: the chart's variables, and no data folder. */
   function podEnvironment(): Record<string, string> {
@@ -348,8 +350,6 @@ describe('the runbook', () => {
     if (ofKey) await run(adds, '', { ...environment, BACKTALK_NEW_KEY: key });
     const words = command.split(' ').map((word) => named[word] ?? word);
     expect(await run([...before, ...words], '', environment)).toMatchObject({ status: 0, stderr: '' });
-    // The gateway asked for a key if it read of this one in between.
-    if (ofKey) await until(async () => (await fetch(`${machine.gateway}/v1/models`)).ok, { what: 'No key is needed' });
   }
 
   it('the pod for commands has the variables with which the runbook’s commands are run here', () => {

@@ -68,7 +68,7 @@ const pureNames: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ['node:zlib', new Set(['crc32'])],
 ]);
 
-const purePackages = /^(@backtalk\/((proto|dialects)(\/|$)|kit\/pure$)|zod$|json5$)/;
+const purePackages = /^(@backtalk\/((proto|dialects)(\/|$)|kit\/pure$)|zod$|json5$|stopword$)/;
 
 /** Written with a dot or called, these read the clock, roll dice or wait. */
 const impure =
