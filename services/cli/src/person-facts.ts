@@ -10,7 +10,6 @@ import { trimmedFacts, type TrimmedRow } from './trim-plan.js';
 const turnFacts = [...trimmedFacts.filter((name) => name !== 'sampleTaken'), 'turnWithheld', 'sampleTaken'] as const;
 const judging = ['turnJudged', 'feedbackGiven'] as const;
 const policyFacts = ['batchClosed', 'weightsTrained', 'weightsStaged', 'lessonChanged'] as const;
-const lettersMax = 1_000_000;
 
 export interface PersonTurns {
   readonly turns: number;
@@ -107,6 +106,6 @@ export async function payloadsOf(
 
 /** They hold no text, but name the subject of a fact. */
 export async function lettersAbout({ broker }: LogTools, { tenant, user }: Person): Promise<DeadLetter[]> {
-  const letters = await deadLetters(broker).list({ limit: lettersMax });
+  const letters = await deadLetters(broker).list();
   return letters.filter(({ fact: { subject } }) => subject.split('.').join(' ').includes(` ${tenant} ${user} `));
 }

@@ -179,6 +179,15 @@ describe('consuming facts', () => {
     await consumer.stop();
   });
 
+  it('lists all dead letters that there are', async () => {
+    const admin = await ground.nats.connect('admin');
+    const subject = 'backtalk.dead.listed.any';
+    const one = () => admin.js.publish(subject, new Uint8Array());
+    await Promise.all(Array.from({ length: 1_001 }, one));
+    expect(await deadLetters(admin).list({ service: 'listed' })).toHaveLength(1_001);
+    await admin.jsm.streams.purge('DEAD', { filter: subject });
+  });
+
   it('makes bytes that are no message a dead letter', async () => {
     const place = ground.place();
     const admin = await ground.nats.connect('admin');

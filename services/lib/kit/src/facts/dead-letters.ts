@@ -26,8 +26,8 @@ export interface DeadLetter {
 type NewDeadLetter = Omit<DeadLetter, 'sequence' | 'timeMs'>;
 
 export interface DeadLetters {
-  /** Oldest first. */
-  list(options?: { readonly service?: string; readonly limit?: number }): Promise<DeadLetter[]>;
+  /** All that the stream holds, oldest first. */
+  list(options?: { readonly service?: string }): Promise<DeadLetter[]>;
   /** Gives the fact to the service once more, with a fresh count of tries, and removes the dead letter. */
   replay(sequence: number): Promise<void>;
   discard(sequence: number): Promise<void>;
@@ -43,7 +43,6 @@ const names = {
 } as const;
 
 const publishTimeoutMs = 5_000;
-const listLimit = 1_000;
 
 export function deadLetters(broker: Broker): DeadLetters {
   const discard = async (sequence: number) => {
@@ -55,13 +54,13 @@ export function deadLetters(broker: Broker): DeadLetters {
   };
   return {
     discard,
-    list: async ({ service, limit = listLimit } = {}) => {
+    list: async ({ service } = {}) => {
       const filter = service === undefined ? 'backtalk.dead.>' : `backtalk.dead.${service}.>`;
       const { state } = await broker.jsm.streams.info(deadStream);
-      return readLetters(broker, filter, 1, state.last_seq, limit);
+      return readLetters(broker, filter, 1, state.last_seq);
     },
     replay: async (sequence) => {
-      const [letter] = await readLetters(broker, 'backtalk.dead.>', sequence, sequence, 1);
+      const [letter] = await readLetters(broker, 'backtalk.dead.>', sequence, sequence);
       if (letter === undefined) throw factErrors.deadLetterGone({ sequence });
       await send(broker, `backtalk.replay.${letter.service}.${letter.durable}`, letter, `replay-${sequence}`);
       await discard(sequence);
@@ -100,13 +99,7 @@ async function send(broker: Broker, subject: string, letter: NewDeadLetter, id: 
   await storeMessage(broker, { ...message, doing: 'store a dead letter' });
 }
 
-async function readLetters(
-  broker: Broker,
-  filter: string,
-  from: number,
-  until: number,
-  limit: number,
-): Promise<DeadLetter[]> {
+async function readLetters(broker: Broker, filter: string, from: number, until: number): Promise<DeadLetter[]> {
   const letters: DeadLetter[] = [];
   const reading = { broker, stream: deadStream, filter, from, until, headersOnly: true };
   for await (const { subject, sequence, timeMs, headers } of readStream(reading)) {
@@ -121,7 +114,6 @@ async function readLetters(
       fact: pointerIn(headers),
       traceparent: headers?.get(traceHeader) ?? '',
     });
-    if (letters.length >= limit) break;
   }
   return letters;
 }
