@@ -109,6 +109,9 @@ export function createEvents(logger: Logger, metrics: Metrics, policies: readonl
       observeGate(numbers, policy, measurements);
       logger.info('candidate_measured', { version, measurements });
     },
+    measuringFailed(loader: string, version: string, error: BacktalkError): void {
+      logger.warn('candidate_measuring_failed', { loader, version, error });
+    },
     burned(policy: string, version: string, why: string): void {
       numbers.versions.inc({ policy, stage: 'burned' });
       // The code before the colon: words behind it may be anything.

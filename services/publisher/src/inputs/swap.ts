@@ -150,10 +150,9 @@ export class Swap {
       const evaluators = this.evaluators();
       if (evaluators.length === 0) throw publisherErrors.noLoader({ policy });
       const evaluation = await this.prepare(evaluators, candidate);
-      const [engine] = evaluation.ready;
-      if (engine === undefined) throw awayFrom(candidate, evaluation.failed);
+      if (evaluation.ready.length === 0) throw awayFrom(candidate, evaluation.failed);
       await this.reached('prepared');
-      const verdict = await this.measure(engine, candidate, stable);
+      const verdict = await this.measuredBy(evaluation.ready, candidate, stable);
       events.measured(policy, candidate.version, verdict.measurements);
       await this.reached('measured');
       if (verdict.why !== '') return verdict;
@@ -185,6 +184,28 @@ export class Swap {
 
   private comparedWith(stable: string): string[] {
     return [...new Set([stable, baseVersion(this.parts.policy)])];
+  }
+
+  /** By the first of them that can: what one engine fails at says nothing about the weights. */
+  private async measuredBy(
+    engines: readonly LeasedEngine[],
+    candidate: Candidate,
+    stable: string,
+  ): Promise<GateVerdict> {
+    const { events, assertLeading } = this.parts;
+    let failure: unknown;
+    for (const engine of engines) {
+      try {
+        return await this.measure(engine, candidate, stable);
+      } catch (thrown) {
+        const error = asBacktalkError(thrown);
+        if (burnsVersion(error) || error.retry === 'stop') throw thrown;
+        failure = thrown;
+        events.measuringFailed(engine.instance, candidate.version, error);
+        assertLeading();
+      }
+    }
+    throw failure;
   }
 
   /** First what costs least: answers are asked for only where the numbers are right. */

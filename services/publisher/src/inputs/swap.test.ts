@@ -1,0 +1,41 @@
+import { BacktalkError } from '@backtalk/kit';
+import { expect, it } from 'vitest';
+import type { LeasedEngine } from '../outputs/loaders.js';
+import { policyOf } from '../testing/policy-parts.js';
+import { Swap, type GateParts, type ReleaseParts } from './swap.js';
+
+const holding = { pools: ['serving'], versions: ['p-v0', 'p-v1', 'p-v2'], loads: () => Promise.resolve() };
+const sick = new BacktalkError({ code: 'engine_failed', status: 502, retry: 'later', message: 'It fails.' });
+const trained = { version: 'p-v3', parent: 'p-v2', manifestDigest: 'digest' };
+
+/** A gate that everything passes which an engine can score. */
+function swapOf(parts: ReleaseParts, scoring: (instance: string) => Promise<void>) {
+  const gate = {
+    scorer: {
+      manifest: () => Promise.resolve({ probes: [{ answerIds: [1], logprobs: [-1], toldLogprobs: [] }], dtype: '' }),
+      score: async ({ instance }: LeasedEngine) => {
+        await scoring(instance);
+        return { candidate: [[-1]], base: [[-1]] };
+      },
+    },
+    behaviour: { canAsk: () => false },
+    cases: { ask: () => Promise.resolve([]) },
+    limitsFor: () => ({ parityMax: 1, driftMax: 1, behaviourLevel: 0 }),
+    driftLimits: { entropyFactor: 5, lengthFactor: 4, rollbackFactor: 10 },
+    caseLimits: { perLesson: 0, most: 1, heldFrom: 0.5 },
+  } as unknown as GateParts;
+  return new Swap(parts, gate, () => Promise.resolve());
+}
+
+it('a candidate is measured on the next engine when the first loads it and cannot score', async () => {
+  const { parts, done } = policyOf([holding, holding]);
+  await swapOf(parts, (instance) => (instance === '0' ? Promise.reject(sick) : Promise.resolve())).decide(trained);
+  expect(done).toEqual(['p-v3 STAGE_CANDIDATE', 'p-v3 STAGE_STABLE']);
+});
+
+it('a candidate that no engine can score is neither stable nor burned', async () => {
+  const { parts, done, said } = policyOf([holding, holding]);
+  await expect(swapOf(parts, () => Promise.reject(sick)).decide(trained)).rejects.toBe(sick);
+  expect(done).toEqual(['p-v3 STAGE_CANDIDATE']);
+  expect(said).toEqual(['candidateStaged', 'measuringFailed', 'measuringFailed']);
+});
