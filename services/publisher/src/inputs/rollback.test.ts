@@ -1,60 +1,12 @@
 import { FakeClock, until } from '@backtalk/kit/testing';
-import { WeightsStaged, WeightsStaged_Stage } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
-import { emptyState, fold } from '../domain/policy-state.js';
 import { publisherErrors } from '../errors.js';
+import { policyOf } from '../testing/policy-parts.js';
 import { Leader } from './leadership.js';
 import type { Retirement } from './retirement.js';
 import { rollBackFrom, rollbackCalls } from './rollback.js';
 import type { ReleaseParts } from './swap.js';
 import type { TrainedFacts } from './trained-facts.js';
-
-/** A policy whose third version answers, and what was done to it. */
-function policyOf(engines: readonly { readonly pools: readonly string[]; readonly versions: readonly string[] }[]) {
-  const [done, kept]: [string[], string[]] = [[], []];
-  let [state, sequence] = [emptyState('p'), 0];
-  const append = (_: object, fact: Partial<WeightsStaged>) => {
-    state = fold(state, { sequence: (sequence += 1), message: WeightsStaged.fromPartial(fact) });
-    done.push(`${fact.version ?? ''} ${fact.stage ?? ''}`);
-    return Promise.resolve(state);
-  };
-  for (const version of ['p-v0', 'p-v1', 'p-v2'])
-    void append({}, { version, stage: WeightsStaged_Stage.STAGE_STABLE, manifestDigest: 'digest' });
-  done.length = 0;
-  const written = state;
-  let unread: typeof state | undefined;
-  const parts = {
-    policy: 'p',
-    chain: {
-      get state() {
-        return state;
-      },
-      append,
-      reload: () => {
-        state = unread ?? state;
-        return Promise.resolve(state);
-      },
-    },
-    loaders: {
-      ready: () => engines.map((engine, at) => ({ instance: String(at), engine: { ...engine, ready: true } })),
-      prepare: () => Promise.resolve({ ready: [], failed: [{ code: 'weights_missing' }] }),
-      keeping: async (version: string, work: () => Promise<void>) => {
-        await work();
-        kept.push(`${version} until ${done.at(-1)}`);
-      },
-    },
-    routing: { route: () => Promise.resolve() },
-    events: { rolledBack: () => undefined, workFailed: () => undefined },
-    assertLeading: () => undefined,
-    clock: new FakeClock(),
-  } as unknown as ReleaseParts;
-  /** What a publisher has read that led until some version was stable, and has just taken over again. */
-  const readUntil = (versions: readonly string[]) => {
-    unread = written;
-    state = { ...written, line: versions, sequence: versions.length };
-  };
-  return { parts, done, kept, readUntil };
-}
 
 const evaluating = { pools: ['evaluation'], versions: ['p-v0', 'p-v1', 'p-v2'] };
 
@@ -74,14 +26,36 @@ it('a rollback to a version that one engine holds which serves burns the one tha
   expect(kept).toEqual(['p-v1 until p-v2 STAGE_BURNED']);
 });
 
+it('a rollback waits some seconds, and no longer, for an engine that lacks the version which another holds', async () => {
+  const slow = { pools: ['serving'], versions: ['p-v0', 'p-v2'], loads: () => new Promise<void>(() => undefined) };
+  const { parts, done } = policyOf([{ pools: ['serving'], versions: ['p-v0', 'p-v1', 'p-v2'] }, slow]);
+  const back = rollBackFrom(parts, 'p-v2', 'test');
+  const clock = parts.clock as FakeClock;
+  await until(() => clock.waiting > 0, { what: 'The rollback to wait' });
+  expect(done).toEqual([]);
+  await clock.advance(10_000);
+  expect(await back).toMatchObject({ to: 'p-v1', burned: ['p-v2'] });
+});
+
+it('a rollback that its caller has given up burns nothing', async () => {
+  const caller = new AbortController();
+  const loads = () => {
+    caller.abort();
+    return Promise.resolve();
+  };
+  const { parts, done } = policyOf([{ pools: ['serving'], versions: ['p-v0', 'p-v2'], loads }]);
+  await expect(ask(parts, true, '', '', caller.signal)).rejects.toThrow('aborted');
+  expect(done).toEqual([]);
+});
+
+const ask = (parts: ReleaseParts, hasBegun: boolean, to = '', from = '', signal = new AbortController().signal) => {
+  const calls = rollbackCalls([{ parts, leader: { hasBegun } }], () => true);
+  const request = { policy: 'p', why: 'worse', to, forgotten: [], undone: false, from };
+  return calls.rollback(request, { signal } as Parameters<typeof calls.rollback>[1]);
+};
+
 describe('a publisher that takes over', () => {
   const serving = { pools: ['serving'], versions: ['p-v0', 'p-v1', 'p-v2'] };
-  const ask = (parts: ReleaseParts, hasBegun: boolean, to = '', from = '') => {
-    const calls = rollbackCalls([{ parts, leader: { hasBegun } }], () => true);
-    const request = { policy: 'p', why: 'worse', to, forgotten: [], undone: false, from };
-    return calls.rollback(request, {} as Parameters<typeof calls.rollback>[1]);
-  };
-
   it.each([
     ['nothing', []],
     ['no more than it saw when it led before', ['p-v0', 'p-v1']],

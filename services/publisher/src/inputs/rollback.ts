@@ -1,7 +1,7 @@
 // Puts the previous version back, or one before it, and burns the present one and all between. In: an operator's call, or a guard's word.
 // Out: a staged fact for each burned version, the sequence of the last is the new fence, and gateways that route to the version that answers
 // then. It loads nothing where the loaders still hold that version.
-import { asBacktalkError, baseVersion, isBacktalkError } from '@backtalk/kit';
+import { asBacktalkError, baseVersion, isBacktalkError, within } from '@backtalk/kit';
 import { type GrpcCallFacts } from '@backtalk/kit/grpc';
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';
 import type { PublisherControlServiceImplementation, RollbackResponse } from '@backtalk/proto/control';
@@ -14,14 +14,19 @@ interface WayBack {
   readonly to: string;
   /** What else the burned versions were taught is learned again by their steps, without the lesson that is undone. */
   readonly undone: boolean;
+  /** Of a call: one that is given up burns nothing more. */
+  readonly signal?: AbortSignal;
 }
+
+/** Engines that come later catch up from the load set. */
+const othersWithinMs = 5_000;
 
 export function rollbackCalls(
   releases: readonly { readonly parts: ReleaseParts; readonly leader: { readonly hasBegun: boolean } }[],
   isLeading: () => boolean,
 ): PublisherControlServiceImplementation<GrpcCallFacts> {
   return {
-    async rollback({ policy, why, to, forgotten, undone, from }): Promise<RollbackResponse> {
+    async rollback({ policy, why, to, forgotten, undone, from }, { signal }): Promise<RollbackResponse> {
       const release = releases.find(({ parts }) => parts.policy === policy);
       if (release === undefined) throw publisherErrors.policyUnknown({ policy });
       const { parts, leader } = release;
@@ -31,7 +36,7 @@ export function rollbackCalls(
       // not read anew, so that two operators who ask at once go one step back.
       if (to !== '' || from !== '' || !leader.hasBegun) await parts.chain.reload();
       const known = from === '' ? stableOf(parts.chain.state) : from;
-      const done = await rollBackFrom(parts, known, words, { to, undone });
+      const done = await rollBackFrom(parts, known, words, { to, undone, signal });
       await sayOnceMore(parts, forgotten, words);
       return done;
     },
@@ -81,7 +86,7 @@ export async function rollBackFrom(
 }
 
 /** The version that answers then, and those that this call burned, newest first. */
-async function stepBackFrom(parts: ReleaseParts, from: string, why: string, { to: wanted, undone }: WayBack) {
+async function stepBackFrom(parts: ReleaseParts, from: string, why: string, { to: wanted, undone, signal }: WayBack) {
   const { chain } = parts;
   for (const burned: string[] = []; ;) {
     const target = rollbackTarget(chain.state, from, wanted);
@@ -96,6 +101,7 @@ async function stepBackFrom(parts: ReleaseParts, from: string, why: string, { to
         for (const version of burns) {
           // The one that leads by now may have had the version taken off again.
           parts.assertLeading();
+          signal?.throwIfAborted();
           const { state } = chain;
           const manifestDigest = state.digests.get(version) ?? '';
           const stage = WeightsStaged_Stage.STAGE_BURNED;
@@ -111,8 +117,8 @@ async function stepBackFrom(parts: ReleaseParts, from: string, why: string, { to
   }
 }
 
-/** Nothing is burned where no engine that serves could answer with it: its files may be gone. */
-async function makeReady({ chain, loaders, policy }: ReleaseParts, version: string): Promise<void> {
+/** Nothing is burned where no engine that serves could answer with it: its files may be gone. Where one holds it, the others are hardly waited for. */
+async function makeReady({ chain, loaders, policy, clock }: ReleaseParts, version: string): Promise<void> {
   if (version === baseVersion(policy)) return;
   const all = loaders.ready();
   const engines = all.filter(({ engine: { pools } }) => pools.includes('serving'));
@@ -120,7 +126,8 @@ async function makeReady({ chain, loaders, policy }: ReleaseParts, version: stri
   const lacking = engines.filter(({ engine }) => !engine.versions.includes(version));
   if (lacking.length === 0) return;
   const manifestDigest = chain.state.digests.get(version) ?? '';
-  const { ready, failed } = await loaders.prepare(lacking, { version, manifestDigest });
-  if (ready.length === 0 && lacking.length === engines.length)
-    throw publisherErrors.cannotAnswer({ version, codes: failed.map(({ code }) => code) });
+  const preparing = loaders.prepare(lacking, { version, manifestDigest });
+  if (lacking.length < engines.length) return void (await within(clock, othersWithinMs, preparing));
+  const { ready, failed } = await preparing;
+  if (ready.length === 0) throw publisherErrors.cannotAnswer({ version, codes: failed.map(({ code }) => code) });
 }
