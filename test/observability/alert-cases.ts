@@ -40,6 +40,7 @@ const fence = (instance: string) => `backtalk_gateway_routes_fence{${ns}, policy
 const measured = (name: string) => `backtalk_trainer_step_measurement{${ns}, policy="p", name="${name}"}`;
 const taken = (kind: string) => `backtalk_trainer_samples_taken_total{${ns}, policy="p", kind="${kind}"}`;
 const dropped = (reason: string) => `backtalk_trainer_samples_dropped_total{${ns}, policy="p", reason="${reason}"}`;
+const undecided = `backtalk_publisher_facts_oldest_age_seconds{${ns}, fact="weightsTrained", policy="p"}`;
 const policy = { namespace: 'n', release: 'r', policy: 'p' };
 
 function figure(alert: string, name: string, bad: string, good: string): AlertCase {
@@ -368,7 +369,7 @@ export const alertCases: readonly AlertCase[] = [
       [`backtalk_publisher_leading{${ns}, instance="b"}`]: '1x40',
     },
   },
-  gauge('BacktalkVersionUndecided', `backtalk_publisher_facts_oldest_age_seconds{${ns}}`, '0+60x40', '10x40'),
+  gauge('BacktalkVersionUndecided', undecided, '0+60x40', '10x40', policy),
   startingCounter(
     'BacktalkVersionBurned',
     `backtalk_publisher_versions_total{${ns}, policy="p", stage="burned"}`,

@@ -130,7 +130,10 @@ const flow: Row = {
         { expr: most('backtalk_judge_votes_waiting'), legend: '5 votes to cast' },
         { expr: totalOfLeader('backtalk_trainer_turns_pending', 'kind', ofPolicy), legend: '6 to sample: {{kind}}' },
         { expr: `sum(${openBatches} > bool 0)`, legend: '7 batches to train' },
-        { expr: most('backtalk_publisher_facts_pending', '', 'fact="weightsTrained"'), legend: '8 versions to decide' },
+        {
+          expr: `sum(${most('backtalk_publisher_facts_pending', 'policy', ofPolicy)})`,
+          legend: '8 versions to decide',
+        },
       ],
     },
     {
@@ -144,11 +147,11 @@ const flow: Row = {
         { expr: most('backtalk_judge_facts_oldest_age_seconds', '', 'fact="turnContinued"'), legend: '5 to judge' },
         { expr: most('backtalk_judge_votes_oldest_age_seconds'), legend: '5 vote to cast' },
         {
-          expr: most('backtalk_trainer_facts_oldest_age_seconds', '', 'fact="turnJudged"'),
+          expr: most('backtalk_trainer_facts_oldest_age_seconds', '', `fact="turnJudged", ${ofPolicy}`),
           legend: '6 waits for a batch',
         },
         { expr: `max((time() - ${openBatches}) * (${openBatches} > bool 0))`, legend: '7 step' },
-        { expr: most('backtalk_publisher_facts_oldest_age_seconds'), legend: '8 version to decide' },
+        { expr: most('backtalk_publisher_facts_oldest_age_seconds', '', ofPolicy), legend: '8 version to decide' },
       ],
     },
     {

@@ -38,7 +38,7 @@ export interface ConsumeOptions<F extends FactName>
   readonly handlers: { readonly [N in F]: FactHandler<N> };
   readonly metrics: Metrics;
   readonly blobs?: BlobStore;
-  /** Names a durable consumer of its own, beside the service's plain one. */
+  /** Names a durable consumer of its own, beside the service's plain one: the policy whose facts it takes. */
   readonly durableSuffix?: string;
   /** Narrows facts to some ids, such as one policy. */
   readonly filter?: { readonly [N in F]?: FactIds<N> };
@@ -74,6 +74,7 @@ class Consumer<F extends FactName> implements FactConsumer<F> {
   private readonly numbers: FactMetrics;
   private readonly flows: readonly { readonly name: F; readonly flows: readonly FactFlow<F>[] }[];
   private cancelMeasure: () => void = () => undefined;
+  private isStopped = false;
 
   constructor(private readonly options: ConsumeOptions<F>) {
     for (const fact of options.facts) {
@@ -93,11 +94,14 @@ class Consumer<F extends FactName> implements FactConsumer<F> {
 
   async start(): Promise<void> {
     await Promise.all(this.flows.flatMap(({ flows }) => flows.map((flow) => flow.start())));
-    this.measureLater();
+    if (!this.isStopped) this.measureLater();
   }
 
   async stop(deadlineMs = 10_000): Promise<void> {
+    this.isStopped = true;
     this.cancelMeasure();
+    // The last figures would stand for ever, though another instance has the facts now.
+    for (const gauge of this.gauges()) this.options.facts.forEach((name) => gauge.remove(this.labels(name)));
     await Promise.all(this.flows.flatMap(({ flows }) => flows.map((flow) => flow.stop(deadlineMs))));
     const { nc } = this.options.broker;
     // What was given back is on its way when this resolves; a broker that is down delivers again by itself.
@@ -182,7 +186,7 @@ class Consumer<F extends FactName> implements FactConsumer<F> {
   }
 
   private async measure(name: F, flows: readonly FactFlow<F>[]): Promise<void> {
-    const labels = { fact: name };
+    const labels = this.labels(name);
     const inFlight = flows.map((flow) => flow.inFlight);
     const held = inFlight.reduce((sum, facts) => sum + facts.held, 0);
     const all = inFlight.reduce((sum, facts) => sum + facts.size, 0);
@@ -192,6 +196,17 @@ class Consumer<F extends FactName> implements FactConsumer<F> {
     this.numbers.oldestAge.set(labels, Number.isFinite(oldestMs) ? (this.settings.clock.now() - oldestMs) / 1000 : 0);
     if (this.options.broker.status() === 'down') return;
     const { pending, unsettled } = await this.position(name);
-    this.numbers.pending.set(labels, pending + unsettled);
+    if (!this.isStopped) this.numbers.pending.set(labels, pending + unsettled);
+  }
+
+  private gauges() {
+    const { held, inFlight, oldestAge, pending } = this.numbers;
+    return [held, inFlight, oldestAge, pending];
+  }
+
+  /** Consumers of several policies in one process measure beside each other. */
+  private labels(fact: F): Record<string, string> {
+    const { durableSuffix: policy } = this.options;
+    return policy === undefined ? { fact } : { fact, policy };
   }
 }

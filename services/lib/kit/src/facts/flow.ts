@@ -335,6 +335,9 @@ type Outcome = 'handled' | 'held' | 'retried' | 'waited' | 'dead' | 'given_back'
 
 export type FactMetrics = ReturnType<typeof factMetrics>;
 
+/** Services with a consumer for each policy have it as a label. */
+const byPolicy = ['fact', 'policy'];
+
 export function factMetrics(metrics: Metrics) {
   return {
     handled: metrics.counter('facts_handled_total', 'Deliveries of facts, by what became of them.', [
@@ -347,9 +350,9 @@ export function factMetrics(metrics: Metrics) {
       [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60],
       ['fact'],
     ),
-    pending: metrics.gauge('facts_pending', 'Facts in the log that this service has not settled.', ['fact']),
-    inFlight: metrics.gauge('facts_in_hand', 'Facts that are being handled.', ['fact']),
-    held: metrics.gauge('facts_held', 'Facts that are kept un-acked until their effect is stored.', ['fact']),
-    oldestAge: metrics.gauge('facts_oldest_age_seconds', 'Age of the oldest fact that is being handled.', ['fact']),
+    pending: metrics.gauge('facts_pending', 'Facts in the log that this service has not settled.', byPolicy),
+    inFlight: metrics.gauge('facts_in_hand', 'Facts that are being handled.', byPolicy),
+    held: metrics.gauge('facts_held', 'Facts that are kept un-acked until their effect is stored.', byPolicy),
+    oldestAge: metrics.gauge('facts_oldest_age_seconds', 'Age of the oldest fact that is being handled.', byPolicy),
   };
 }
