@@ -89,6 +89,18 @@ it('rollback asks again where a publisher is lost before it answers, for the sam
   expect(asked).toEqual(['p-v2', 'p-v2']);
 });
 
+it('rollback asks again until a publisher leads that takes over, and takes no word of its own for what another burned', async () => {
+  const routes = kvBucket(await nats.connect('publisher'), 'routes', Routes);
+  await routes.put('p', Routes.fromPartial({ policy: 'p', stable: 'p-v2' }));
+  let asked = 0;
+  await startPublisher('a', ({ from }) => {
+    asked += 1;
+    return asked < 3 ? Promise.reject(notLeading()) : Promise.resolve({ ...done, from, burned: [] });
+  });
+  expect(await rollBack()).toMatchObject({ status: 0, values: [{ from: 'p-v2', to: 'p-v1', burned: [] }] });
+  expect(asked).toBe(3);
+});
+
 it('rollback says so where no publisher leads', async () => {
   await startPublisher('a', () => Promise.reject(notLeading()));
   expect(await rollBack()).toMatchObject({ status: 1, values: [{ error: { code: 'not_leading' } }] });

@@ -14,9 +14,10 @@ import type { CommandContext } from '../shell.js';
 import { cliErrors } from '../errors.js';
 import { retireLessons } from '../retire-lessons.js';
 
-const rollbackWithinMs = 30_000;
 /** The version may have to be loaded again. */
-const longRollbackWithinMs = 180_000;
+const rollbackWithinMs = 180_000;
+/** Who takes over leads within twelve seconds. */
+const leadsWithinMs = 30_000;
 
 export interface RollbackFlags {
   readonly why: string;
@@ -57,16 +58,18 @@ async function stepBack(connection: Connection, why: string): Promise<RollbackRe
     const routes = await kvBucket(broker, 'routes', Routes).get(connection.policy);
     return routes?.value.stable ?? '';
   });
-  const endsMs = systemClock.now() + rollbackWithinMs;
-  for (let isFirst = true; ; isFirst = false) {
+  let endsMs = systemClock.now() + rollbackWithinMs;
+  for (let mayBeDone = false; ;) {
     try {
       const answer = await rollBackTo(connection, '', why, { from });
-      const isByAnother = answer.burned.length === 0 && answer.to !== from && !isFirst;
+      const isByAnother = mayBeDone && answer.burned.length === 0 && answer.to !== from;
       return isByAnother ? { ...answer, burned: [from] } : answer;
     } catch (error) {
       const code = isBacktalkError(error) ? error.code : '';
-      const mayBeDone = lost.has(code) || (!isFirst && away.has(code));
-      if (from === '' || systemClock.now() >= endsMs || !mayBeDone) throw error;
+      mayBeDone ||= lost.has(code);
+      const mayPass = lost.has(code) || code === 'not_leading' || (mayBeDone && code === 'unreachable');
+      if (from === '' || systemClock.now() >= endsMs || !mayPass) throw error;
+      endsMs = Math.min(endsMs, systemClock.now() + leadsWithinMs);
     }
     await delay(askAgainMs);
   }
@@ -74,8 +77,6 @@ async function stepBack(connection: Connection, why: string): Promise<RollbackRe
 
 /** What says nothing of whether it was done. */
 const lost: ReadonlySet<string> = new Set(['peer_unreachable', 'deadline_exceeded']);
-/** Who takes over does not lead at once. */
-const away: ReadonlySet<string> = new Set(['unreachable', 'not_leading']);
 
 interface WhatFollows {
   /** Versions whose answers are to leave the log. */
@@ -116,12 +117,11 @@ export async function rollBackTo(
 }
 
 async function rollBackAt(address: string, { wire }: Connection, request: RollbackRequest): Promise<RollbackResponse> {
-  const deadlineMs = request.to === '' ? rollbackWithinMs : longRollbackWithinMs;
   // No other command calls a service, and loading this takes as long as all that most of them need.
   const { grpcClient } = await import('@backtalk/kit/grpc');
   const publisher = grpcClient(PublisherControlServiceDefinition, address, { caller: 'cli', wire });
   try {
-    return await publisher.rollback(request, { deadlineMs });
+    return await publisher.rollback(request, { deadlineMs: rollbackWithinMs });
   } finally {
     publisher.close();
   }
