@@ -23,7 +23,7 @@ describe('what consumers measure', () => {
       const found: unknown = (await metrics.registry.getMetricsAsJSON()).find(({ name }) => name === gauge);
       return (found as { readonly values: readonly unknown[] }).values;
     };
-    const figure = ({ suffix: policy }: typeof busy, value: number) =>
+    const figure = ({ suffix: policy }: typeof busy, value: number): unknown =>
       expect.objectContaining({ labels: { fact: 'sessionEnded', policy }, value });
     await ground.publish(busy, 1);
     let release: () => void = () => undefined;

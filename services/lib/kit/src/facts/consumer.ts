@@ -54,6 +54,7 @@ export interface FactPosition {
 }
 
 export interface FactConsumer<F extends FactName> {
+  /** Once. Where it fails, nothing goes on. */
   start(): Promise<void>;
   /** Lets handlers end, then gives back what is unsettled or held. */
   stop(deadlineMs?: number): Promise<void>;
@@ -93,7 +94,12 @@ class Consumer<F extends FactName> implements FactConsumer<F> {
   }
 
   async start(): Promise<void> {
-    await Promise.all(this.flows.flatMap(({ flows }) => flows.map((flow) => flow.start())));
+    try {
+      await Promise.all(this.flows.flatMap(({ flows }) => flows.map((flow) => flow.start())));
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
     if (!this.isStopped) this.measureLater();
   }
 
