@@ -39,3 +39,13 @@ it('a candidate that no engine can score is neither stable nor burned', async ()
   expect(done).toEqual(['p-v3 STAGE_CANDIDATE']);
   expect(said).toEqual(['candidateStaged', 'measuringFailed', 'measuringFailed']);
 });
+
+it('a candidate is decided although what serves, which is to be rolled back, has nothing behind it that an engine can load', async () => {
+  const gone = new BacktalkError({ code: 'weights_missing', retry: 'later', message: 'They are gone.' });
+  const loads = (version: string) => (version === 'p-v1' ? Promise.reject(gone) : Promise.resolve());
+  const { parts, done, said } = policyOf([{ pools: ['serving'], versions: ['p-v0', 'p-v2'], loads }]);
+  const report = { measurements: { entropy_ratio: 0.01 }, samples: [] };
+  await swapOf(parts, () => Promise.resolve()).decide({ ...trained, report });
+  expect(done).toEqual(['p-v3 STAGE_CANDIDATE', 'p-v3 STAGE_STABLE']);
+  expect(said[0]).toBe('workFailed');
+});

@@ -113,7 +113,13 @@ export class Swap {
     const { state } = this.parts.chain;
     const why = whyRollBack(report?.measurements ?? {}, this.gate.driftLimits);
     if (why === '' || parent !== stableOf(state) || previousOf(state) === '') return;
-    await rollBackFrom(this.parts, parent, why);
+    try {
+      await rollBackFrom(this.parts, parent, why);
+    } catch (error) {
+      // It goes on serving, and the candidate may be better.
+      if (!isBacktalkError(error, 'cannot_answer')) throw error;
+      this.parts.events.workFailed(this.parts.policy, 'roll back', error);
+    }
   }
 
   private async decideOn(before: PolicyState, candidate: Candidate): Promise<void> {

@@ -1,5 +1,5 @@
 // What a release works with, without a broker: a chain in memory, engines by name, and what was done. For tests only.
-import { BacktalkError } from '@backtalk/kit';
+import { asBacktalkError, BacktalkError } from '@backtalk/kit';
 import { FakeClock } from '@backtalk/kit/testing';
 import { WeightsStaged, WeightsStaged_Stage } from '@backtalk/proto/facts';
 import { emptyState, fold, type PolicyState } from '../domain/policy-state.js';
@@ -9,7 +9,7 @@ export interface EngineStandIn {
   readonly pools: readonly string[];
   readonly versions: readonly string[];
   /** Left out, no version can be loaded. */
-  readonly loads?: () => Promise<void>;
+  readonly loads?: (version: string) => Promise<void>;
 }
 
 const cannotLoad = new BacktalkError({ code: 'weights_missing', retry: 'later', message: 'They are gone.' });
@@ -51,10 +51,17 @@ export function policyOf(engines: readonly EngineStandIn[]) {
     },
     loaders: {
       ready: () => loaders,
-      prepare: async (asked: typeof loaders) => {
-        const loaded = asked.filter(({ engine }) => engine.loads !== undefined);
-        await Promise.all(loaded.map(({ engine }) => engine.loads?.()));
-        return { ready: loaded, failed: loaded.length < asked.length ? [cannotLoad] : [], seconds: 0 };
+      prepare: async (asked: typeof loaders, { version }: { readonly version: string }) => {
+        const outcomes = await Promise.all(
+          asked.map(async ({ engine: { loads = () => Promise.reject(cannotLoad) } }) =>
+            loads(version).then(() => undefined, asBacktalkError),
+          ),
+        );
+        return {
+          ready: asked.filter((_, at) => outcomes[at] === undefined),
+          failed: outcomes.filter((error) => error !== undefined),
+          seconds: 0,
+        };
       },
       leased: (asked: typeof loaders) => Promise.resolve(asked),
       keeping: async (version: string, work: () => Promise<void>) => {
