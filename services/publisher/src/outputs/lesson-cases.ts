@@ -1,5 +1,5 @@
 // Cases of learned lessons, from the log alone: the trainer's newest batch says which turns they are, and the turns' own facts what was asked.
-// A turn that is gone from the log, of another policy, or not to be learned from, is no case.
+// A turn that is gone from the log, of another policy, or not to be learned from, is no case; a batch that cannot be read has none.
 import { isBacktalkError, TurnLog, type FactReader, type JsonObject } from '@backtalk/kit';
 import { casesFor, type Case, type CaseLimits } from '../domain/cases.js';
 import { publisherErrors } from '../errors.js';
@@ -38,22 +38,30 @@ export class LessonCases {
   /** @param number of the version that is to be asked */
   async forVersion(number: number): Promise<Case[]> {
     if (this.limits.perLesson === 0) return [];
-    const newest = await this.reader.last('batchClosed', { policy: this.policy });
+    const newest = await unlessGone(this.reader.last('batchClosed', { policy: this.policy }));
     return casesFor(newest?.message.lessons ?? [], number, this.limits);
   }
 
-  async request(of: Case): Promise<CaseRequest | undefined> {
-    try {
-      const [opened, completed] = await Promise.all([this.log.opened(of), this.log.completed(of)]);
-      if (opened?.message.policy !== this.policy || opened.message.consent?.train !== true) return undefined;
-      // What was asked with lessons shown is no question without them.
-      if (completed?.message.shown !== undefined) return undefined;
-      const promptIds = completed?.message.promptIds ?? [];
-      if (promptIds.length === 0 || promptIds.length > promptTokensMax) return undefined;
-      return { promptIds, ...(await this.log.conversation(opened.message, gone)) };
-    } catch (error) {
-      if (isBacktalkError(error) && goneCodes.has(error.code)) return undefined;
-      throw error;
-    }
+  request(of: Case): Promise<CaseRequest | undefined> {
+    return unlessGone(this.read(of));
+  }
+
+  private async read(of: Case): Promise<CaseRequest | undefined> {
+    const [opened, completed] = await Promise.all([this.log.opened(of), this.log.completed(of)]);
+    if (opened?.message.policy !== this.policy || opened.message.consent?.train !== true) return undefined;
+    // What was asked with lessons shown is no question without them.
+    if (completed?.message.shown !== undefined) return undefined;
+    const promptIds = completed?.message.promptIds ?? [];
+    if (promptIds.length === 0 || promptIds.length > promptTokensMax) return undefined;
+    return { promptIds, ...(await this.log.conversation(opened.message, gone)) };
+  }
+}
+
+async function unlessGone<T>(reading: Promise<T>): Promise<T | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (isBacktalkError(error) && goneCodes.has(error.code)) return undefined;
+    throw error;
   }
 }
