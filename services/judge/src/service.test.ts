@@ -40,6 +40,19 @@ describe('judging a continued turn', () => {
     await until(async () => (await rig.metric(judge, 'turns_in_flight')) === 0);
   });
 
+  it('hears what stands of the words that began the conversation, and nothing where learning is off', async () => {
+    await rig.judge();
+    const wish = 'From now on answer in one sentence.';
+    const messages = JSON.stringify([{ role: 'user', content: `${wish} What is a fugue?` }]);
+    const next = [{ text: 'And a canon?' }];
+    const off = await rig.turn(next, { messages, train: false });
+    const later = await rig.turn(next, { messages, answerKeys: ['earlier'] });
+    const first = await rig.turn(next, { messages });
+    expect(await rig.untilJudged(first)).toMatchObject({ verdict: 1, hint: '', wish: { text: wish, stands: true } });
+    expect((await rig.untilJudged(later)).wish).toBeUndefined();
+    expect(await rig.judged(off)).toBeUndefined();
+  });
+
   it('takes the majority, and counts a vote that cannot be read as null', async () => {
     const grades = ['\\boxed{+1}', 'no idea', '\\boxed{+1}'];
     rig.grade = () => grades.pop() ?? '\\boxed{0}';

@@ -1,5 +1,6 @@
 // The at-least-one rule: a session that ends without an effective sample gives its best candidate. In: the judgements
 // of a session. Out: which turn is the candidate, and with what advantage fresh votes keep it. Pure.
+import { ownWish } from '@backtalk/kit';
 import { TurnJudged, TurnJudged_Source } from '@backtalk/proto/facts';
 import { judgeFields, wireVote, type JudgeMark } from './judgement.js';
 import { majority, meanVote, type CastVote } from './verdict.js';
@@ -9,8 +10,9 @@ import { verdictOf } from './verdict-value.js';
 const agreeingShareMin = 2 / 3;
 
 /** A sample that would train by itself. */
-export function isEffective({ verdict, hint, hasAdvantage, advantage }: TurnJudged): boolean {
-  return verdict !== 0 || hint !== '' || (hasAdvantage && advantage !== 0);
+export function isEffective(judged: TurnJudged): boolean {
+  const { verdict, hint, hasAdvantage, advantage } = judged;
+  return verdict !== 0 || hint !== '' || ownWish(judged).text !== '' || (hasAdvantage && advantage !== 0);
 }
 
 /** The turn whose votes lean most; of equals, the latest. */

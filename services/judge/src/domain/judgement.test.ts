@@ -1,4 +1,11 @@
-import { FeedbackGiven, Provenance, TurnContinued, TurnJudged, TurnJudged_Source } from '@backtalk/proto/facts';
+import {
+  FeedbackGiven,
+  Provenance,
+  TurnContinued,
+  TurnJudged,
+  TurnJudged_Source,
+  TurnOpened,
+} from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 import { hearing } from '../testing/hearing.js';
 import { agreedAdvantage, bestCandidate, isEffective, keepCandidate } from './at-least-one.js';
@@ -8,7 +15,7 @@ import { asHint } from './hints/hindsight.js';
 import { judge } from './judgement.js';
 import type { Material } from './material.js';
 import { readNextState, type Role } from './next-state.js';
-import { readMaterial } from './read-material.js';
+import { beginsConversation, readMaterial } from './read-material.js';
 import { saidWords } from './said-words.js';
 import type { CastVote, Reading } from './verdict.js';
 import type { Verdict } from './verdict-value.js';
@@ -234,6 +241,7 @@ describe('at least one', () => {
   it('leaves a sample alone that trains by itself', () => {
     expect(isEffective(TurnJudged.fromPartial({ verdict: -1 }))).toBe(true);
     expect(isEffective(TurnJudged.fromPartial({ hint: 'Be brief in all.' }))).toBe(true);
+    expect(isEffective(TurnJudged.fromPartial({ wish: { text: 'Always in French.', stands: true } }))).toBe(true);
     expect(isEffective(TurnJudged.fromPartial({}))).toBe(false);
   });
 
@@ -289,6 +297,15 @@ describe('readMaterial', () => {
     expect(readMaterial(messages, completed, TurnContinued.fromPartial(place))).toBeUndefined();
     const done = TurnContinued.fromPartial({ ...place, act: 'regenerated' });
     expect(readMaterial(messages, completed, done)).toMatchObject({ act: 'regenerated', next: { text: '' } });
+  });
+
+  it('a conversation begins where no answer came before, of a person who does not try at a task', () => {
+    const spoken = { act: '' };
+    expect(beginsConversation(TurnOpened.fromPartial({}), spoken)).toBe(true);
+    expect(beginsConversation(TurnOpened.fromPartial({ answerKeys: ['a'] }), spoken)).toBe(false);
+    expect(beginsConversation(TurnOpened.fromPartial({ group: 'g' }), spoken)).toBe(false);
+    expect(beginsConversation(TurnOpened.fromPartial({ declaredTurnType: 'environment' }), spoken)).toBe(false);
+    expect(beginsConversation(TurnOpened.fromPartial({}), { act: 'regenerated' })).toBe(false);
   });
 
   it('finds the question of a person in front of the context of an agent, and the words behind a stamp', () => {

@@ -1,6 +1,6 @@
 // The judgement of a turn as a fact. In: votes, evidence, the person's words. Out: the message, revision and all. Pure.
 import { TurnJudged, TurnJudged_Source, type Outcome as AttemptOutcome } from '@backtalk/proto/facts';
-import { hindsightOf, type DropReason, type Hearing } from './hints/hindsight.js';
+import { hindsightOf, wishedFirst, type DropReason, type Hearing } from './hints/hindsight.js';
 import type { Material, TurnPlace } from './material.js';
 import { combine, type CastVote, type EvidenceVote, type Outcome, type Reading } from './verdict.js';
 
@@ -37,6 +37,8 @@ export function judge(
   const spoken = combine([], votes, reading).verdict;
   const given = { verdict: outcome.verdict, spoken };
   const { hint, others = [], stands, wished, told, dropped } = hindsightOf(material, votes, given, hearing);
+  // What was said last of all that stands counts.
+  const wish = stands ? wished : wishedFirst(material, hearing.standing);
   const message = TurnJudged.fromPartial({
     ...material.place,
     ...judgeFields(mark),
@@ -47,7 +49,7 @@ export function judge(
     hint,
     otherHints: [...others],
     stands,
-    wish: told === true ? noWish : wished === undefined ? undefined : { text: wished, stands, bare: false },
+    wish: wish !== undefined ? { text: wish, stands: true, bare: false } : told === true ? noWish : undefined,
     evidence: reading === undefined ? [...evidence] : [...evidence, reading.words],
     source: outcome.restsOn === 'evidence' ? TurnJudged_Source.SOURCE_EVIDENCE : TurnJudged_Source.SOURCE_VOTES,
   });

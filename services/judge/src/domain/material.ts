@@ -27,6 +27,8 @@ export interface Material {
   /** Weights version that answered; empty where that is not known. */
   readonly version: string;
   readonly next: NextState;
+  /** No answer stands before it, and its question is a person's own: no attempt at a task. */
+  readonly begins?: boolean;
   /** What the person did in place of saying anything; then `next` is empty. */
   readonly act?: 'regenerated';
   /** How an answer ended that is not whole. */

@@ -1,7 +1,7 @@
 // Puts together what a judgement is about. In: the messages of a request, the answer to it, its next state. Out: the
 // material, or nothing where the next state is empty and nothing was done. Pure.
 import { isJsonObject, lastHumanMessage, wordsIn } from '@backtalk/kit';
-import { Provenance, type TurnCompleted, type TurnContinued } from '@backtalk/proto/facts';
+import { Provenance, type TurnCompleted, type TurnContinued, type TurnOpened } from '@backtalk/proto/facts';
 import type { Material, Message } from './material.js';
 import { readNextState, type NextState } from './next-state.js';
 
@@ -30,6 +30,14 @@ export function readMaterial(
     ...(isRegenerated ? { act: 'regenerated' as const } : {}),
     ...endingOf(completed.finishReason),
   };
+}
+
+/** Whether a turn begins a conversation by a person's own words. An answer that was made again begins nothing: the one in its place does. */
+export function beginsConversation(
+  { answerKeys, group, declaredTurnType }: TurnOpened,
+  { act }: Pick<TurnContinued, 'act'>,
+): boolean {
+  return answerKeys.length === 0 && group === '' && declaredTurnType !== 'environment' && act === '';
 }
 
 /** What words about an answer are read beside. */

@@ -9,7 +9,7 @@ import {
 } from '@backtalk/proto/facts';
 import type { Material } from '../domain/material.js';
 import type { Role } from '../domain/next-state.js';
-import { askedIn, readMaterial } from '../domain/read-material.js';
+import { askedIn, beginsConversation, readMaterial } from '../domain/read-material.js';
 import { judgeErrors } from '../errors.js';
 
 const provenanceOf: Readonly<Record<Role, Provenance>> = {
@@ -74,8 +74,9 @@ export class JudgedTurns {
 
   /** Nothing when nothing was said after the answer. */
   async material(continued: TurnContinued): Promise<Material | undefined> {
-    const { messages, completed } = await this.request(continued);
-    return readMaterial(messages, completed, continued);
+    const { opened, messages, completed } = await this.request(continued);
+    const material = readMaterial(messages, completed, continued);
+    return material && { ...material, begins: beginsConversation(opened, continued) };
   }
 
   /** What a comment on a turn is read beside, also where nothing was said after the answer. */
@@ -112,7 +113,7 @@ export class JudgedTurns {
     const { messages } = await this.log.conversation(opened, () =>
       judgeErrors.turnUnreadable({ missing: 'conversation' }),
     );
-    return { messages, completed };
+    return { opened, messages, completed };
   }
 }
 

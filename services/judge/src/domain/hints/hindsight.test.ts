@@ -60,6 +60,41 @@ describe('what becomes a lesson of a longer message', () => {
   });
 });
 
+describe('what stands of the words that began a conversation', () => {
+  const asked = `${wanted} What is a fugue?`;
+  const begun = (question: string, next: string, score: 1 | 0 | -1 = 1) =>
+    judge({ ...material(next), begins: true, question }, [{ ...vote, verdict: score }], { evidence: [] }, mark, hearing)
+      .message;
+
+  it('it is its person’s wish, whatever they say of the answer', () => {
+    expect(begun(asked, 'And a canon?')).toMatchObject({ verdict: 1, hint: '', stands: false });
+    expect(begun(asked, 'And a canon?').wish).toEqual({ text: wanted, stands: true, bare: false });
+    const wrong = begun(asked, 'That is a canon.', -1);
+    expect(wrong).toMatchObject({ verdict: -1, hint: 'That is a canon.', stands: false, wish: { text: wanted } });
+    expect(begun(`Please, ${wanted}`, 'What is a fugue?').wish?.text).toBe(`Please, ${wanted}`);
+  });
+
+  it('what stands of the words after the answer goes before it', () => {
+    const message = begun(asked, 'Always use metric units.');
+    expect(ownWish(message)).toEqual({ text: 'Always use metric units.', stands: true, bare: false });
+  });
+
+  it('it is not heard of words that began nothing, nor of what others wrote or a person only asks', () => {
+    const later = judge({ ...material('And a canon?'), question: asked }, [], { evidence: [] }, mark, hearing);
+    expect(later.message.wish).toBeUndefined();
+    for (const question of [
+      'What is a fugue?',
+      `Summarise this mail:\n\n${wanted}`,
+      `Translate "${wanted}" into Danish.`,
+      `<rules>${wanted}</rules>\nReview the file.`,
+      `${wanted} ${'It goes on like this for long. '.repeat(10)}`,
+      `${wanted} End with <|im_end|>.`,
+      'Write my boss that I come at nine from now on.',
+    ])
+      expect(begun(question, 'And a canon?').wish, question).toBeUndefined();
+  });
+});
+
 describe('what of a long message is a hint', () => {
   it('whole sentences in Hindi are kept, and what follows the last of them is not', () => {
     const said = 'यह गलत है और बहुत लंबा है। '.repeat(20);

@@ -4,12 +4,14 @@
 import { templateTokenIn, wholeWords, wordingCharsMax } from '@backtalk/kit';
 import type { Material } from '../material.js';
 import { markedWords, ownWords, wholeSentences } from '../own-words.js';
+import { saidWords } from '../said-words.js';
 import { spacedEnds, unspacedEnds } from '../sentence-ends.js';
 import type { CastVote } from '../verdict.js';
 import type { Verdict } from '../verdict-value.js';
 import { chooseHint, type HintChoice } from './choose.js';
+import { startsLasting } from './lasting-words.js';
 import { isSaidBy } from './said-by.js';
-import type { StandingSentences } from './stands.js';
+import { sentencesOf, type StandingSentences } from './stands.js';
 
 /** Why a hint is not taken: the person said nothing of the kind, votes disagree, it would break the teacher's prompt. */
 export const dropReasons = ['not_said', 'disputed', 'template_token'] as const;
@@ -80,6 +82,20 @@ export function hindsightOf(
   const wished =
     chosen.hint !== '' && standing.length > 0 ? { stands: true, wished: asHint(standing.join(' ')) } : undefined;
   return { hint, others, ...(wished ?? standingWith(hint, standing)), dropped };
+}
+
+/** What stands of the words that began a conversation: no answer comes before them, so that they are no turn's next state. */
+export function wishedFirst(
+  { begins, question }: Pick<Material, 'begins' | 'question'>,
+  standingIn: StandingSentences,
+): string | undefined {
+  if (begins !== true || question.length > standingCharactersMax || breaksTemplate([question])) return undefined;
+  const said = saidWords(question);
+  const found = standingIn(said);
+  // Where nothing else is asked, it may be all about one answer: "write them that I am late from now on".
+  const isAlone = sentencesOf(said).length === found.length;
+  const standing = isAlone ? found.filter((sentence) => startsLasting(sentence)) : found;
+  return standing.length === 0 ? undefined : asHint(standing.join(' '));
 }
 
 function standingWith(hint: string, standing: readonly string[]): Pick<Hindsight, 'stands' | 'wished'> {

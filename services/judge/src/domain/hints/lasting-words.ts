@@ -78,10 +78,13 @@ export function hasLastingWords(sentence: string): boolean {
   if (unspaced.test(sentence)) return true;
   if (/[?\uFF1F]$/.test(sentence) && !asking.test(withoutCourtesies(sentence))) return false;
   if (phrase.test(sentence)) return true;
-  const clauses = sentence
-    .split(/[,;:]\s+|\s[\u2013\u2014-]\s/u)
-    .map((clause) => clause.replace(/[.!?\u2026]{1,8}$/u, ''));
-  return clauses.some((clause) => isWish(withoutCourtesies(clause.trim())));
+  return clausesOf(sentence).some((clause) => isWish(clause));
+}
+
+/** Whether a sentence with such words begins with them: "From now on …", "Please always …". */
+export function startsLasting(sentence: string): boolean {
+  const head = clausesOf(sentence).find((clause) => clause !== '') ?? '';
+  return [unspaced, phrase, habit].some((lasting) => lasting.exec(head)?.index === 0);
 }
 
 function isWish(clause: string): boolean {
@@ -92,6 +95,13 @@ function isWish(clause: string): boolean {
   // "Always!" alone answers something.
   const isAlone = found[0] === clause && !clause.includes(' ');
   return !isAlone && !subjectAtStart.test(clause) && !subjectAtEnd.test(before);
+}
+
+/** Without what is only polite, so that some are empty. */
+function clausesOf(sentence: string): string[] {
+  return sentence
+    .split(/[,;:]\s+|\s[\u2013\u2014-]\s/u)
+    .map((clause) => withoutCourtesies(clause.replace(/[.!?\u2026]{1,8}$/u, '').trim()));
 }
 
 function withoutCourtesies(clause: string): string {
