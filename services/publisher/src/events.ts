@@ -34,7 +34,11 @@ function instruments(metrics: Metrics) {
       'Time from the first Commit to the last gateway routed.',
       millisecondBuckets,
     ),
-    swap: metrics.histogram('swap_seconds', 'Time from a candidate to the last gateway routed.', secondBuckets),
+    swap: metrics.histogram(
+      'swap_seconds',
+      'Time from the first try to decide a candidate to the last gateway routed.',
+      secondBuckets,
+    ),
     parity: metrics.gauge('gate_parity', 'mean |Δ logprob| of the newest candidate.', ['policy']),
     drift: metrics.gauge(
       'gate_drift',

@@ -1,5 +1,7 @@
 import { BacktalkError } from '@backtalk/kit';
+import type { FakeClock } from '@backtalk/kit/testing';
 import { expect, it } from 'vitest';
+import type { SwapFacts } from '../events.js';
 import type { LeasedEngine } from '../outputs/loaders.js';
 import { policyOf } from '../testing/policy-parts.js';
 import { Swap, type GateParts, type ReleaseParts } from './swap.js';
@@ -48,4 +50,20 @@ it('a candidate is decided although what serves, which is to be rolled back, has
   await swapOf(parts, () => Promise.resolve()).decide({ ...trained, report });
   expect(done).toEqual(['p-v3 STAGE_CANDIDATE', 'p-v3 STAGE_STABLE']);
   expect(said[0]).toBe('workFailed');
+});
+
+it('the time of a swap counts from the first try to decide its candidate', async () => {
+  const swapped: SwapFacts[] = [];
+  const { parts } = policyOf([holding]);
+  const clock = parts.clock as FakeClock;
+  let tries = 0;
+  const swap = swapOf(parts, async () => {
+    await clock.advance(60_000);
+    tries += 1;
+    if (tries === 1) throw sick;
+  });
+  Object.assign(parts.events, { swapped: (_: string, facts: SwapFacts) => swapped.push(facts) });
+  await expect(swap.decide(trained)).rejects.toBe(sick);
+  await swap.decide(trained);
+  expect(swapped).toMatchObject([{ version: 'p-v3', swapSeconds: 120 }]);
 });

@@ -69,6 +69,9 @@ interface Refusal extends GateVerdict {
 }
 
 export class Swap {
+  /** What is being decided, and when it was first tried. */
+  private deciding = { version: '', sinceMs: 0 };
+
   constructor(
     private readonly parts: ReleaseParts,
     private readonly gate: GateParts,
@@ -77,7 +80,8 @@ export class Swap {
 
   /** Resolves when the version is stable or burned. */
   async decide(trained: Trained, parent?: Trace): Promise<void> {
-    const { chain, events } = this.parts;
+    const { chain, events, clock } = this.parts;
+    if (this.deciding.version !== trained.version) this.deciding = { version: trained.version, sinceMs: clock.now() };
     await this.rollBackServing(trained);
     while (!isDecided(chain.state, trained.version)) {
       try {
@@ -125,7 +129,6 @@ export class Swap {
   private async decideOn(before: PolicyState, candidate: Candidate): Promise<void> {
     const { routing, events, clock, policy } = this.parts;
     const { version, parent, trace } = candidate;
-    const startMs = clock.now();
     let unworthy = version === parent ? 'own_parent: it names itself as its parent' : '';
     if (before.burned.has(parent)) unworthy = `parent_burned: it was trained from ${parent}, which is burned`;
     let state = before;
@@ -144,7 +147,7 @@ export class Swap {
     await this.reached('stable_staged');
     const { milliseconds: commitMilliseconds, gateways } = await routing.route(this.reached, trace);
     const prepareSeconds = verdict.measurements['prepare_seconds'] ?? 0;
-    const swapSeconds = (clock.now() - startMs) / 1_000;
+    const swapSeconds = (clock.now() - this.deciding.sinceMs) / 1_000;
     events.swapped(policy, { version, prepareSeconds, commitMilliseconds, gateways, swapSeconds });
   }
 
