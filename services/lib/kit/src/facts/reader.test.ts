@@ -1,12 +1,15 @@
 import { BatchClosed, SessionEnded, TurnOpened, WeightsTrained } from '@backtalk/proto/facts';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { folderBlobStore } from '../blobs/folder-blob-store.js';
 import type { Broker } from '../broker/connect.js';
 import { brokerErrors } from '../broker/errors.js';
 import { brokerError } from '../broker/translate.js';
-import { newId } from '../identity/ids.js';
+import { newId, sha256Hex } from '../identity/ids.js';
 import { collect } from '../testing/collect.js';
+import { FakeClock } from '../testing/fake-clock.js';
 import { lagBehind } from '../testing/lagging-copy.js';
 import { startNats, type TestNats } from '../testing/nats-server.js';
+import { TemporaryDirectory } from '../testing/temporary-directory.js';
 import { until } from '../testing/until.js';
 import { FactPublisher } from './publisher.js';
 import { FactReader } from './reader.js';
@@ -147,6 +150,28 @@ describe('reading', () => {
     const onUnreadable = ({ code }: { code: string }) => codes.push(code);
     expect(await collect(reader.read(['turnOpened'], { filter, onUnreadable }))).toHaveLength(1);
     expect(codes).toEqual(['fact_undecodable']);
+  });
+
+  it('passes over a fact whose payload is lost, and waits for one that may come late', async () => {
+    const user = newId();
+    const [directory, clock] = [new TemporaryDirectory('lost'), new FakeClock(Date.now())];
+    const blobs = folderBlobStore(directory.path);
+    const ids = { turn: newId(), tenant: 'acme', user, policy: 'backtalk' };
+    const large = TurnOpened.fromPartial({ ...ids, declaredSession: 'x'.repeat(1_000_000) });
+    await new FactPublisher(gateway, { blobs }).publish('turnOpened', large);
+    const [turn] = await publishTurns(user, 1);
+    await blobs.delete(sha256Hex(TurnOpened.encode(large).finish()));
+    const filter = { turnOpened: { user } };
+    const reader = new FactReader(collector, blobs, clock);
+    const codes: string[] = [];
+    const read = (more = {}) => collect(reader.read(['turnOpened'], { filter, ...more }));
+    const onUnreadable = ({ code }: { code: string }) => codes.push(code);
+    await expect(read({ onUnreadable })).rejects.toMatchObject({ code: 'blob_missing' });
+    await clock.advance(11 * 60_000);
+    await expect(read()).rejects.toMatchObject({ code: 'blob_missing' });
+    expect((await read({ onUnreadable })).map(({ message }) => message.turn)).toEqual([turn]);
+    expect(codes).toEqual(['blob_missing']);
+    directory.remove();
   });
 
   it('stops with its signal', async () => {

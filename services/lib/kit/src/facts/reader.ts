@@ -11,6 +11,7 @@ import {
 import { countStream, mergeInOrder, readStream } from '../broker/read-stream.js';
 import { brokerError } from '../broker/translate.js';
 import { asBacktalkError, type BacktalkError } from '../errors/backtalk-error.js';
+import { type Clock, systemClock } from '../time/clock.js';
 import { catalogue, type FactIds, type FactName } from '../topology/catalogue.js';
 import { subjectFilter } from '../topology/subjects.js';
 import { blobHeader, type FactHeaders, fromNatsHeaders, fromWire, type StoredFact } from './stored-fact.js';
@@ -25,7 +26,10 @@ export interface ReadOptions<F extends FactName> {
   readonly signal?: AbortSignal;
   /** So many facts of each name are asked for at once: other work has its turn of the event loop between them. */
   readonly atOnce?: number;
-  /** Called with facts that cannot be read, which are then passed over; without it, the first one ends the reading. */
+  /**
+   * Called with facts that cannot be read, which are then passed over; without it, the first one ends the reading. A payload that the
+   * store has not (yet) is waited for while its fact is young.
+   */
   readonly onUnreadable?: (error: BacktalkError, sequence: number) => void;
 }
 
@@ -53,11 +57,14 @@ interface Found<F extends FactName> {
 }
 
 const lastTimeoutMs = 5_000;
+/** Beyond it, a payload that is not there has not come late: it is lost. */
+const payloadLateMs = 600_000;
 
 export class FactReader {
   constructor(
     private readonly broker: Broker,
     private readonly blobs?: BlobStore,
+    private readonly clock: Clock = systemClock,
   ) {}
 
   /** The newest fact with these ids; ids left out match anything. */
@@ -89,10 +96,14 @@ export class FactReader {
         yield await fromWire(name, stored, this.blobs);
       } catch (error) {
         const reason = asBacktalkError(error);
-        if (options.onUnreadable === undefined || reason.retry !== 'never') throw reason;
+        if (options.onUnreadable === undefined || !this.isLost(reason, stored)) throw reason;
         options.onUnreadable(reason, stored.sequence);
       }
     }
+  }
+
+  private isLost({ code, retry }: BacktalkError, { timeMs }: StoredMessage): boolean {
+    return retry === 'never' || (code === 'blob_missing' && this.clock.now() - timeMs > payloadLateMs);
   }
 
   /** The same without payloads: enough to rebuild an index. */
