@@ -8,8 +8,8 @@ import { z } from 'zod';
 
 const topic = z.object({ for: z.array(z.string()), against: z.array(z.string()), near: z.array(z.string()) });
 const answered = z
-  .object({ question: z.string(), drawn: z.string() })
-  .transform(({ question, drawn: answer }) => ({ question, answer }));
+  .object({ question: z.string(), drawn: z.array(z.string()).min(1) })
+  .transform(({ question, drawn: [answer = ''] }) => ({ question, answer }));
 /** Each wish is said after so many answers. */
 const answersEach = 3;
 

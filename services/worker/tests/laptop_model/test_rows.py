@@ -10,22 +10,30 @@ from backtalk_worker.laptop_model.rows import (
     SEVERAL,
     WORDINGS,
     Row,
-    digest_of,
-    make_groups,
     questions_to_check,
+    questions_to_train,
+    told_rows,
+    untold_rows,
     value_of,
     wording,
 )
 from backtalk_worker.laptop_model.sentences import beginnings, sentences_of, shortened
 
-GROUPS = make_groups(read_answers())
+
+def groups_of(seed: int, count: int | None = None) -> list[list[Row]]:
+    """Of each question the rows with wishes and those without."""
+    rng, answers = random.Random(seed), read_answers()
+    return [[*told_rows(one, rng), *untold_rows(one, answers, rng)] for one in questions_to_train(answers)[:count]]
+
+
+GROUPS = groups_of(1)
 ROWS = [row for group in GROUPS for row in group]
 TOLD = [row for row in ROWS if row.kinds]
 
 
 def test_the_same_seed_makes_the_same_rows_and_another_seed_makes_others():
-    assert digest_of(GROUPS[:120]) == digest_of(make_groups(read_answers())[:120])
-    assert digest_of(GROUPS[:120]) != digest_of(make_groups(read_answers(), seed=2)[:120])
+    assert GROUPS[:120] == groups_of(1, 120)
+    assert GROUPS[:120] != groups_of(2, 120)
 
 
 def test_every_question_of_the_list_has_an_answer():
@@ -38,14 +46,9 @@ def test_every_question_that_is_trained_on_comes_once():
     assert set(questions).isdisjoint(questions_to_check(read_answers()))
 
 
-def test_what_is_kept_for_checking_is_the_same_for_every_seed():
-    other = {group[0].question for group in make_groups(read_answers(), seed=2)}
-    assert other == {group[0].question for group in GROUPS}
-
-
 def test_a_row_without_a_wish_holds_an_answer_at_temperature_1():
     drawn = {one.question: one.drawn for one in read_answers()}
-    assert [row for row in ROWS if not row.kinds and row.answer != drawn[row.question]] == []
+    assert [row for row in ROWS if not row.kinds and row.answer not in drawn[row.question]] == []
 
 
 def test_every_target_passes_the_checks_of_its_own_wishes():
@@ -59,13 +62,13 @@ def test_a_check_refuses_the_plain_answer_of_nearly_every_question():
     values = {kind.name: value_of(kind.name, "train", random.Random(1)) for kind in KINDS}
     answers = read_answers()
     passing = {
-        kind.name: sum(kind.check(one.drawn, values[kind.name]) for one in answers) / len(answers) for kind in KINDS
+        kind.name: sum(kind.check(one.drawn[0], values[kind.name]) for one in answers) / len(answers) for kind in KINDS
     }
     assert {name: share for name, share in passing.items() if share > 0.1} == {}
 
 
-def test_a_quarter_of_the_rows_has_no_wish_and_every_kind_has_its_share_of_the_rest():
-    assert 0.7 * len(ROWS) <= len(TOLD) <= 0.8 * len(ROWS)
+def test_a_third_of_the_rows_has_no_wish_and_every_kind_has_its_share_of_the_rest():
+    assert 0.6 * len(ROWS) <= len(TOLD) <= 0.7 * len(ROWS)
     counted = Counter(row.kinds[0] for row in TOLD if len(row.kinds) == 1 and "\n" not in row.wish)
     assert set(counted) == {kind.name for kind in KINDS}
     assert min(counted.values()) > 0.6 * max(counted.values())

@@ -1,6 +1,7 @@
+import pytest
 import torch
 
-from backtalk_worker.laptop_model.telling import KEPT, best_of, candidates, telling
+from backtalk_worker.laptop_model.telling import KEPT, Telling, best_of, candidates, telling
 from backtalk_worker.model.load import LoadedModel
 
 QUESTION = "How do I clean a cast iron pan?"
@@ -15,8 +16,15 @@ def test_a_sentence_that_leans_on_another_or_only_repeats_the_question_is_no_can
 
 
 def test_the_words_of_the_question_count_for_nothing(tiny_model: LoadedModel):
-    assert telling(tiny_model, QUESTION, ["Why is the sky blue?"], ["Clean a pan."]) != [0.0]
-    assert telling(tiny_model, "Where do clean irons stand?", ["Why is it so?"], ["clean irons stand"]) == [0.0]
+    nothing = Telling(0.0, 0.0)
+    assert telling(tiny_model, QUESTION, ["Why is the sky blue?"], ["Clean a pan."]) != [nothing]
+    assert telling(tiny_model, "Where do clean irons stand?", ["Why is it so?"], ["clean irons stand"]) == [nothing]
+
+
+def test_what_an_answer_tells_is_the_sum_over_its_tokens(tiny_model: LoadedModel):
+    sentence = "Scrub grease away with salt."
+    [told] = telling(tiny_model, QUESTION, ["Why is the sky blue?"], [sentence])
+    assert told.nats == pytest.approx(told.a_token * len(tiny_model.encode(sentence)))
 
 
 @torch.no_grad()
@@ -24,13 +32,13 @@ def test_what_is_likelier_after_its_own_question_tells_more_of_it(tiny_model: Lo
     sentence = "Scrub the grease away with coarse salt."
     forth = telling(tiny_model, QUESTION, ["Why is the sky blue?"], [sentence])[0]
     back = telling(tiny_model, "Why is the sky blue?", [QUESTION], [sentence])[0]
-    assert forth * back < 0
+    assert forth.nats * back.nats < 0 and forth.a_token * back.a_token < 0
 
 
 def test_at_most_so_many_sentences_of_a_question_are_kept(tiny_model: LoadedModel):
     listed = [f"Scrub number {at} slowly away." for at in range(KEPT + 2)]
     kept = best_of(tiny_model, QUESTION, ["Why is the sky blue?"], listed)
     assert len(kept) == KEPT
-    scores = telling(tiny_model, QUESTION, ["Why is the sky blue?"], kept)
+    scores = [one.a_token for one in telling(tiny_model, QUESTION, ["Why is the sky blue?"], kept)]
     assert scores == sorted(scores, reverse=True)
     assert best_of(tiny_model, QUESTION, ["Why is the sky blue?"], []) == []

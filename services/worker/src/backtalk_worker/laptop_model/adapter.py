@@ -10,8 +10,8 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-RANK = 16
-ALPHA = 32
+RANK = 22
+ALPHA = 44
 TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 DOWN, UP = ".lora_A", ".lora_B"
 

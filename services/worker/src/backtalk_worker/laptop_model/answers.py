@@ -15,8 +15,8 @@ class Answered:
     question: str
     sentences: list[str]
     """Of several of its answers, those that say most of this question and of no other, best first."""
-    drawn: str
-    """An answer at temperature 1: what a row without a wish is measured on."""
+    drawn: list[str]
+    """Answers at temperature 1: what rows without a wish are measured on."""
 
 
 def read_questions(path: Path = FOLDER / "questions.txt") -> list[str]:

@@ -4,7 +4,8 @@ In: prompts and answers as ids. Out: one sequence, and for each example where it
 Linear layers see every token once and no padding; attention is computed for each example apart.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,8 @@ class Example:
     prompt: list[int]
     answer: list[int]
     told: bool
+    before: float = 0.0
+    """Log probability that an own answer had when it was drawn, nats."""
 
     def __len__(self) -> int:
         return len(self.prompt) + len(self.answer)
@@ -92,6 +95,27 @@ def _attend(
     known = [x[0][:, packed.keys].transpose(0, 1).repeat_interleave(group, 1) for x in (key, value)]
     out = scaled_dot_product_attention(asking, *known, attn_mask=packed.seen, scale=scaling)
     return out.transpose(1, 2).reshape(-1, heads, size)[packed.owner][None], None
+
+
+@contextmanager
+def attending_packed(network: Any) -> Iterator[None]:
+    """Within it a model takes what lies end to end."""
+    usual = network.config._attn_implementation
+    register_attention()
+    network.set_attn_implementation(ATTENTION_NAME)
+    try:
+        yield
+    finally:
+        network.set_attn_implementation(usual)
+
+
+def packed_logits(network: Any, packed: Packed) -> Tensor:
+    """[predicting tokens, vocabulary], float32: what predicts each token of the answers."""
+    states = network.model(
+        input_ids=packed.ids, position_ids=packed.positions, use_cache=False, packed=packed
+    ).last_hidden_state
+    logits: Tensor = network.lm_head(states[0, packed.predicting])
+    return logits.float()
 
 
 def register_attention() -> None:

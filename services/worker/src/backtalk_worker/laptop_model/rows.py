@@ -4,12 +4,11 @@ In: the base's own answers, a seed. Out: rows, the same for the same input on ev
 A question is given many wishes, alone and several at once, so that what differs between its rows is the wish alone.
 """
 
-import hashlib
 import json
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +20,18 @@ WORDINGS: Mapping[str, Any] = json.loads((FOLDER / "wordings.json").read_text("u
 PHRASES: Mapping[str, Any] = json.loads((FOLDER / "phrases.json").read_text("utf-8"))
 
 SEED = 1
+"""Of what is kept for checking."""
+ORDER = 99
 CHECKED = 60
 """Questions that are kept out of the rows with a wish."""
-UNTOLD = 6
-"""Rows without a wish beside those of a question: two of its own, the rest of other questions."""
-ALONE = 8
+FIRST = 398
+"""Of the list's first questions those to check are drawn, so that one run keeps out what the next does."""
+UNTOLD = 8
+"""Rows without a wish beside those of a question."""
+UNTOLD_OWN = 2
+ALONE = 5
 """Rows of a question with one wish, each of another kind."""
-SEVERAL = 12
+SEVERAL = 8
 """Rows of a question with wishes of several kinds at once: more than with one, for a person's lessons add up."""
 REPEATED = 1
 """Rows of a question with one wish in several wordings, as a person repeats what was not followed."""
@@ -55,32 +59,32 @@ class Row:
     """What is trained on: made by rules, or the base's own words."""
 
 
-def make_groups(answers: Sequence[Answered], seed: int = SEED, split: str = "train") -> list[list[Row]]:
-    """The rows of each question, questions in random order; `split` says which wordings: to train or to check."""
-    rng = random.Random(seed)
+def questions_to_train(answers: Sequence[Answered]) -> list[Answered]:
+    """Those that are not to check, in one order for every seed: rounds of training take parts of it."""
     checked = set(questions_to_check(answers))
     trained = [one for one in answers if one.question not in checked]
-    return [_group(one, answers, split, rng) for one in rng.sample(trained, len(trained))]
+    return random.Random(ORDER).sample(trained, len(trained))
 
 
 def questions_to_check(answers: Sequence[Answered]) -> list[str]:
     """Those that no row with a wish is made of, whatever the seed of the rows."""
-    ordered = random.Random(SEED).sample(list(answers), len(answers))
+    first = list(answers)[:FIRST]
+    ordered = random.Random(SEED).sample(first, len(first))
     return [one.question for one in ordered[len(ordered) - CHECKED :]]
 
 
-def _group(one: Answered, others: Sequence[Answered], split: str, rng: random.Random) -> list[Row]:
-    told = [told_row(one, [kind.name], split, rng) for kind in rng.sample(KINDS, ALONE)]
-    several = [several_row(one, split, rng) for _ in range(SEVERAL)]
-    repeated = [_repeated(one, split, rng) for _ in range(REPEATED)]
-    untold = [untold_row(own, split, rng) for own in (one, one, *rng.sample(list(others), UNTOLD - 2))]
-    return [row for row in (*told, *several, *repeated, *untold) if row is not None]
+def told_rows(one: Answered, rng: random.Random) -> list[Row]:
+    """A question's rows with wishes."""
+    alone = [told_row(one, [kind.name], "train", rng) for kind in rng.sample(KINDS, ALONE)]
+    several = [several_row(one, "train", rng) for _ in range(SEVERAL)]
+    repeated = [_repeated(one, "train", rng) for _ in range(REPEATED)]
+    return [row for row in (*alone, *several, *repeated) if row is not None]
 
 
-def digest_of(groups: Sequence[Sequence[Row]]) -> str:
-    """Of everything that training sees, in order."""
-    text = "\n".join(json.dumps(asdict(row), ensure_ascii=False) for rows in groups for row in rows)
-    return hashlib.sha256(text.encode()).hexdigest()
+def untold_rows(one: Answered, others: Sequence[Answered], rng: random.Random) -> list[Row]:
+    """Rows without a wish beside a question's: some of its own, the rest of other questions."""
+    chosen = (*[one] * UNTOLD_OWN, *rng.sample(list(others), UNTOLD - UNTOLD_OWN))
+    return [untold_row(own, "train", rng) for own in chosen]
 
 
 def told_row(one: Answered, names: Sequence[str], split: str, rng: random.Random, *, wordings: int = 1) -> Row | None:
@@ -101,7 +105,7 @@ def untold_row(one: Answered, split: str, rng: random.Random) -> Row:
     """A question as it is, or with a remark that asks for nothing, where a wish would stand."""
     remark = rng.choice(PHRASES["plain"][split]) if rng.random() < 0.35 else ""
     system, user = _placed(one.question, remark, rng, several=False) if remark else ("", one.question)
-    return Row((), (), one.question, "", "" if remark and remark in system else system, user, one.drawn)
+    return Row((), (), one.question, "", "" if remark and remark in system else system, user, rng.choice(one.drawn))
 
 
 def wording(name: str, value: str, split: str, rng: random.Random) -> str:
@@ -171,8 +175,11 @@ def several_row(one: Answered, split: str, rng: random.Random) -> Row | None:
 
 
 def _combinations(count: int, rng: random.Random) -> Iterator[list[str]]:
+    """One kind is in each of them, so that those that go with few others come as often as the rest."""
+    first = rng.choice(KINDS)
+    others = [kind for kind in KINDS if kind is not first]
     for _ in range(TRIES):
-        chosen = rng.sample(KINDS, count)
+        chosen = rng.sample([first, *rng.sample(others, count - 1)], count)
         if len({kind.slot for kind in chosen}) == count:
             yield [kind.name for kind in chosen]
 

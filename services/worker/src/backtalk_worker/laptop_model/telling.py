@@ -7,9 +7,11 @@ by the plain model's own probabilities; no other model is asked, least of all th
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
 
+from backtalk_worker.laptop_model.packing import Example, attending_packed, pack, packed_logits
 from backtalk_worker.laptop_model.sentences import sentences_of, shortened
 from backtalk_worker.model.load import LoadedModel
 
@@ -17,6 +19,8 @@ Say = Callable[[str], None]
 
 OTHERS = 3
 """Questions that a sentence is held against."""
+AT_ONCE = 16
+"""Sentences that are read together."""
 KEPT = 8
 """Sentences of a question."""
 OF_A_DRAFT = 4
@@ -28,6 +32,14 @@ REFERS = re.compile(
     re.IGNORECASE,
 )
 """Beginnings of a sentence that leans on another."""
+
+
+@dataclass(frozen=True)
+class Telling:
+    """By how much likelier an answer is after its question than after others, in words that the question lacks."""
+
+    nats: float
+    a_token: float
 
 
 def candidates(drafts: Sequence[str], question: str) -> list[str]:
@@ -62,21 +74,22 @@ def most_telling(model: LoadedModel, drafts: Mapping[str, Sequence[str]], seed: 
 def best_of(model: LoadedModel, question: str, others: Sequence[str], sentences: Sequence[str]) -> list[str]:
     """Those that tell most, at most `KEPT` of them."""
     scores = telling(model, question, others, sentences) if sentences else []
-    ordered = sorted(zip(scores, sentences, strict=True), reverse=True)
+    ordered = sorted(zip((one.a_token for one in scores), sentences, strict=True), reverse=True)
     return [sentence for _, sentence in ordered[:KEPT]]
 
 
 @torch.inference_mode()
-def telling(model: LoadedModel, question: str, others: Sequence[str], sentences: Sequence[str]) -> list[float]:
-    """log p(sentence | question) less its mean over the other questions, in nats a token of words that it lacks."""
+def telling(model: LoadedModel, question: str, others: Sequence[str], sentences: Sequence[str]) -> list[Telling]:
+    """log p(sentence | question) less its mean over the other questions."""
     answers = [model.encode(one) for one in sentences]
     after = [_logprobs(model, one, answers) for one in (question, *others)]
     asked = stems(question)
-    scores: list[float] = []
+    scores: list[Telling] = []
     for at, ids in enumerate(answers):
         new = torch.tensor([0.0 if _word_at(model, ids, place) in asked else 1.0 for place in range(len(ids))])
         gap = after[0][at] - torch.stack([row[at] for row in after[1:]]).mean(0)
-        scores.append(float((gap * new).sum() / new.sum().clamp(min=1)))
+        nats = (gap * new).sum()
+        scores.append(Telling(float(nats), float(nats / new.sum().clamp(min=1))))
     return scores
 
 
@@ -92,9 +105,15 @@ def _word_at(model: LoadedModel, ids: Sequence[int], place: int) -> str:
 
 
 def _logprobs(model: LoadedModel, question: str, answers: Sequence[Sequence[int]]) -> list[torch.Tensor]:
+    """The question is read once for all of them."""
     prompt = model.render_chat([{"role": "user", "content": question}])
-    longest = max(map(len, answers))
-    rows = torch.tensor([[*prompt, *ids, *[model.pad_id] * (longest - len(ids))] for ids in answers])
-    logits = model.network(input_ids=rows, logits_to_keep=longest + 1).logits[:, :-1].float().log_softmax(-1)
-    picked = logits.gather(-1, rows[:, len(prompt) :, None])[..., 0]
-    return [row[: len(ids)] for row, ids in zip(picked, answers, strict=True)]
+    scored: list[torch.Tensor] = []
+    with attending_packed(model.network):
+        for start in range(0, len(answers), AT_ONCE):
+            part = answers[start : start + AT_ONCE]
+            packed = pack([Example(prompt, list(ids), told=True) for ids in part], len(prompt) - 1)
+            logits = packed_logits(model.network, packed)
+            wanted = torch.tensor([token for ids in part for token in ids])
+            picked = logits.gather(1, wanted[:, None])[:, 0] - logits.logsumexp(1)
+            scored += picked.split([len(ids) for ids in part])
+    return scored
