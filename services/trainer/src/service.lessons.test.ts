@@ -298,6 +298,22 @@ describe('what is said of lessons in so many words', () => {
     await until(async () => (await rig.metric(trainer, /lessons_known\{.*state="retired"/)) === 1);
   });
 
+  it('words that waited for a batch do not bring back what was retired meanwhile, also where another trainer goes on', async () => {
+    await rigWith();
+    const first = await rig.startTrainer();
+    await rig.changeLesson({ id: 'change1', action: ACTION_ADD, lesson: 'given', user: 'user0', text: 'Use tables.' });
+    await rig.untilBatches(1);
+    await rig.correct(1, { name: 'waits', hint: 'Always use tables.' });
+    await rig.changeLesson({ id: 'change2', action: ACTION_RETIRE, lesson: 'given', user: 'user0', giver: 'user0' });
+    await rig.untilBatches(2);
+    await rig.stopTrainer(first);
+    await rig.startTrainer('two');
+    await rig.correct(1, { hint: 'It is Oslo.', stands: false });
+    await rig.untilVersions(1);
+    const lessons = (await rig.batches()).at(-1)?.lessons;
+    expect(lessons).toMatchObject([{ id: 'given', state: STATE_RETIRED, hints: 1 }, { text: 'It is Oslo.' }]);
+  });
+
   it('one of the wordings that do the same to the base is shown to teachers, and covers the other in the batch', async () => {
     await rigWith();
     await rig.startTrainer('one', {}, { effects: byLastWord });

@@ -3,7 +3,7 @@
 // In: a parsed JSON body; lessons as the trainer's newest batch has them, with the changes that it has not taken in yet.
 // Out: a change as a fact, or a refusal that names the parameter; lessons as clients read them. Pure.
 import { lessonProgress, progressOf, templateTokenIn, weightsHold } from '@backtalk/kit';
-import { Lesson_State, LessonChanged_Action, type Lesson, type LessonChanged } from '@backtalk/proto/facts';
+import { Lesson, Lesson_State, LessonChanged_Action, type LessonChanged } from '@backtalk/proto/facts';
 import { z } from 'zod';
 import { gatewayErrors } from '../errors.js';
 import type { Caller, Grant } from './caller.js';
@@ -147,7 +147,7 @@ function changed(before: Lesson | undefined, change: LessonChanged): Lesson | un
   const { STATE_ACTIVE, STATE_RETIRED } = Lesson_State;
   if (before === undefined) {
     if (action !== LessonChanged_Action.ACTION_ADD) return undefined;
-    return { ...emptyLesson, id, text: words, scopeTenant: tenant, scopeUser: user, state: STATE_ACTIVE };
+    return Lesson.fromPartial({ id, text: words, scopeTenant: tenant, scopeUser: user, state: STATE_ACTIVE });
   }
   switch (action) {
     case LessonChanged_Action.ACTION_EDIT:
@@ -167,24 +167,6 @@ function changed(before: Lesson | undefined, change: LessonChanged): Lesson | un
       return before;
   }
 }
-
-const emptyLesson: Omit<Lesson, 'id' | 'text' | 'scopeTenant' | 'scopeUser' | 'state'> = {
-  hints: 0,
-  divergences: [],
-  firstTurn: '',
-  wordings: [],
-  session: '',
-  endedBy: '',
-  supersededBy: '',
-  sinceBatch: 0,
-  coveredBy: '',
-  cases: [],
-  measures: [],
-  steps: 0,
-  stepped: [],
-  cameBack: false,
-  waitsFor: '',
-};
 
 /** As clients read it. `user` is a keyed hash: it tells people apart and names none. */
 export function lessonAnswer({ policy, lesson, pending }: KnownLesson, mayBeChanged: boolean) {

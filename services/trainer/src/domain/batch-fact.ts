@@ -115,9 +115,10 @@ export function hindsightsOf(
 
 /** What people asked for in their own words, whatever others say of the answer. Feedback on the turn of another person is about that turn alone. */
 export function wishesOf({ effective }: Pick<TrainDecision, 'effective'>): Wish[] {
-  return effective.flatMap(({ wished, candidate: { turn, tenant, user, judged } }) => {
+  return effective.flatMap(({ wished, candidate: { turn, tenant, user, judged, saidAtMs } }) => {
     const { text, stands, bare } = ownWish(judged);
-    return wished && !bare ? [{ turn, tenant, user, session: judged.session, stands, text: asWording(text) }] : [];
+    if (!wished || bare) return [];
+    return [{ turn, tenant, user, session: judged.session, stands, text: asWording(text), saidAtMs }];
   });
 }
 

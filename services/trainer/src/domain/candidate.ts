@@ -14,7 +14,7 @@ export interface Candidate {
   readonly waitingSinceMs: number;
   /** Of the revision that counts. */
   readonly judgedAtMs: number;
-  /** When its next state was said; when it was judged, where no request continued it. */
+  /** When what it is judged by was said: its next state, or feedback since; when it was judged, where no request continued it. */
   readonly saidAtMs: number;
   readonly judged: TurnJudged;
   /** Of the turn's request, where it is known. */
@@ -57,7 +57,7 @@ export function candidateOf(
     sequence,
     waitingSinceMs: timeMs,
     judgedAtMs: timeMs,
-    saidAtMs: facts.continuedMs ?? timeMs,
+    saidAtMs: judged.revision === 0 ? (facts.continuedMs ?? timeMs) : timeMs,
     judged,
     trace,
     reason,

@@ -54,10 +54,17 @@ describe('what is said of lessons in so many words', () => {
 
   it('a lesson that is edited is to be learned anew, in the words that were given', () => {
     const learned = { ...french, state: STATE_LEARNED, cases: [{ turn: 't0', tenant: 't', user: 'a' }] };
-    const after = onlyLesson(changed([learned], { action: ACTION_EDIT, text: 'In Dutch.' }));
+    const [before, after] = changed([learned], { action: ACTION_EDIT, text: 'In Dutch.' });
+    expect(before).toMatchObject({
+      text: french.text,
+      state: STATE_RETIRED,
+      endedBy: 'superseded',
+      supersededBy: 'l1',
+    });
     // Corrections that asked for other words are no cases of these.
-    expect(after.cases).toEqual([]);
+    expect(after?.cases).toEqual([]);
     expect(after).toMatchObject({
+      id: 'l1',
       text: 'In Dutch.',
       state: STATE_ACTIVE,
       wordings: [],
@@ -68,7 +75,8 @@ describe('what is said of lessons in so many words', () => {
       session: '',
     });
     const ended = { ...french, state: STATE_RETIRED, endedBy: 'person' };
-    expect(onlyLesson(changed([ended], { action: ACTION_EDIT, text: 'In Dutch.' }))).toMatchObject({
+    expect(changed([ended], { action: ACTION_EDIT, text: 'In Dutch.' })[1]).toMatchObject({
+      id: 'l1',
       text: 'In Dutch.',
       state: STATE_RETIRED,
     });

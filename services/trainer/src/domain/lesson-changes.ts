@@ -1,9 +1,10 @@
 // What people and operators say of lessons in so many words (`lesson.changed`), taken into the ledger in the order of the log.
 import { asWording } from '@backtalk/kit';
-import { Lesson_State, LessonChanged_Action, type Lesson, type LessonChanged } from '@backtalk/proto/facts';
+import { Lesson, Lesson_State, LessonChanged_Action, type LessonChanged } from '@backtalk/proto/facts';
 
 import { lessonsWithout } from './forgotten-people.js';
-import { bounded, noSteps, replaced, retired, takenUp, withEnded, type LedgerChange } from './lesson-ledger.js';
+import { bounded, idFrom, noSteps, replaced, retired, takenUp, withEnded, type LedgerChange } from './lesson-ledger.js';
+import { isOver } from './lessons-in-force.js';
 import type { SaidWish } from './lesson-matching.js';
 
 /** A change and where it stands in the log. */
@@ -19,7 +20,7 @@ export function withChanges(
   changes: readonly StoredChange[],
   change: LedgerChange,
 ): Lesson[] {
-  return bounded(changes.reduce((ledger, { message }) => withChange(ledger, message, change), [...lessons]));
+  return bounded(changes.reduce((ledger, said) => withChange(ledger, said, change), [...lessons]));
 }
 
 /** What is taken up by these changes, and for whom. */
@@ -33,42 +34,60 @@ export function wishesIn(lessons: readonly Lesson[], changes: readonly StoredCha
   });
 }
 
-function withChange(ledger: Lesson[], said: LessonChanged, change: LedgerChange): Lesson[] {
+function withChange(ledger: Lesson[], stored: StoredChange, change: LedgerChange): Lesson[] {
+  const { message: said, timeMs: changedAtMs } = stored;
   if (said.action === LessonChanged_Action.ACTION_ERASE) return lessonsWithout(ledger, said);
   // Of another tenant, or gone: nothing that this one may change.
   const lesson = ledger.find(({ id, scopeTenant }) => id === said.lesson && scopeTenant === said.tenant);
   if (said.action === LessonChanged_Action.ACTION_ADD)
-    return ledger.some(({ id }) => id === said.lesson) ? ledger : added(ledger, said, change);
+    return ledger.some(({ id }) => id === said.lesson) ? ledger : added(ledger, stored, change);
   if (lesson === undefined) return ledger;
   switch (said.action) {
-    case LessonChanged_Action.ACTION_EDIT: {
-      // The words are given now: what was heard before is another wording no more, and says nothing of how far this one has come.
-      const edited = {
-        ...lesson,
-        text: asWording(said.text),
-        wordings: [],
-        session: '',
-        measures: [],
-        ...noSteps(),
-        coveredBy: '',
-        cases: [],
-        cameBack: false,
-      };
-      if (lesson.state === Lesson_State.STATE_RETIRED) return replaced(ledger, edited);
-      const others = edited.text === lesson.text ? ledger : uncovered(ledger, lesson);
-      return takenUp(others, edited, change, { ends: ['opposite', 'same'] });
-    }
+    case LessonChanged_Action.ACTION_EDIT:
+      return edited(ledger, lesson, stored, change);
     case LessonChanged_Action.ACTION_RETIRE:
-      return withEnded(ledger, [lesson], (ending) =>
-        retired(ending, change.batch, said.giver === '' ? 'operator' : 'person'),
-      );
-    case LessonChanged_Action.ACTION_REACTIVATE:
+      return withEnded(ledger, [lesson], (ending) => {
+        const endedBy = said.giver === '' ? 'operator' : 'person';
+        return { ...retired(ending, change.batch, endedBy), changedAtMs };
+      });
+    case LessonChanged_Action.ACTION_REACTIVATE: {
+      const again = { ...lesson, changedAtMs };
       // What waits is active: it is the person's word that it waits no longer.
-      if (lesson.state === Lesson_State.STATE_ACTIVE && lesson.waitsFor === '') return ledger;
-      return takenUp(ledger, { ...lesson, measures: [], ...noSteps(), cameBack: false }, change);
+      if (lesson.state === Lesson_State.STATE_ACTIVE && lesson.waitsFor === '') return replaced(ledger, again);
+      return takenUp(ledger, { ...again, measures: [], ...noSteps(), cameBack: false }, change);
+    }
     default:
       return ledger;
   }
+}
+
+/**
+ * The words are given now: what was heard before is another wording no more, and says nothing of how far this one has come. The words of before
+ * are kept as what they are, a wish that is over.
+ */
+function edited(
+  ledger: readonly Lesson[],
+  lesson: Lesson,
+  { message: said, timeMs: changedAtMs }: StoredChange,
+  change: LedgerChange,
+): Lesson[] {
+  const now = {
+    ...lesson,
+    text: asWording(said.text),
+    wordings: [],
+    session: '',
+    measures: [],
+    ...noSteps(),
+    coveredBy: '',
+    cases: [],
+    cameBack: false,
+    changedAtMs,
+  };
+  const over = (one: Lesson) => ({ ...retired(one, change.batch, 'superseded', lesson.id), changedAtMs });
+  const before = now.text === lesson.text ? [] : [{ ...over(lesson), id: idFrom(`${lesson.id} ${said.id}`) }];
+  const others = before.length === 0 ? ledger : uncovered(ledger, lesson);
+  if (isOver(lesson)) return [...before, ...replaced(others, now)];
+  return takenUp([...before, ...others], now, change, { ends: ['opposite', 'same'] });
 }
 
 /** What it covered asks for what it asks for no more. */
@@ -79,29 +98,16 @@ function uncovered(ledger: readonly Lesson[], { id }: Lesson): Lesson[] {
 /** A wish that is given is the newest word on its matter: older lessons that ask for the same end as well, so that it stands once. */
 function added(
   ledger: readonly Lesson[],
-  { lesson, text, tenant, user }: LessonChanged,
+  { message: { lesson, text, tenant, user }, timeMs: changedAtMs }: StoredChange,
   change: LedgerChange,
 ): Lesson[] {
-  const given: Lesson = {
+  const given = Lesson.fromPartial({
     id: lesson,
     text: asWording(text),
     scopeUser: user,
-    state: Lesson_State.STATE_ACTIVE,
-    hints: 0,
-    divergences: [],
-    firstTurn: '',
-    wordings: [],
     scopeTenant: tenant,
-    session: '',
-    endedBy: '',
-    supersededBy: '',
     sinceBatch: change.batch,
-    coveredBy: '',
-    cases: [],
-    measures: [],
-    ...noSteps(),
-    cameBack: false,
-    waitsFor: '',
-  };
+    changedAtMs,
+  });
   return takenUp(ledger, given, change, { ends: ['opposite', 'same'] });
 }

@@ -2,11 +2,12 @@
 // again where something else was asked: a fact returns with its question, a wish without. Until then no teacher is shown it beyond its own turn. Every change is a function of facts; which
 // lessons cover others is measured, and stands in the fact.
 import { isInForce, type Speaker } from '@backtalk/kit';
-import { Lesson_State, type Lesson, type LessonCase } from '@backtalk/proto/facts';
+import { Lesson, Lesson_State, type LessonCase } from '@backtalk/proto/facts';
 import { createHash } from 'node:crypto';
 
 import { isAskedElsewhere, type Questions } from './asked-elsewhere.js';
 import { centralWording, lessonOf } from './lesson-matching.js';
+import { isOver } from './lessons-in-force.js';
 import type { LessonScope } from './recipe.js';
 import type { Relate, WishRelation } from './wish-relation.js';
 
@@ -17,6 +18,8 @@ export interface Wish extends Speaker {
   readonly text: string;
   /** The person says that it holds beyond the turn. */
   readonly stands: boolean;
+  /** Broker's time. */
+  readonly saidAtMs: number;
 }
 
 /** What decides about a change beside the change itself. */
@@ -50,43 +53,52 @@ export function withWishes(
   scope: LessonScope,
   change: Hearing,
 ): Lesson[] {
-  let ledger = [...lessons];
-  for (const wish of wishes) {
-    const home = lessonOf(ledger, wish.text, wish, change.relate);
-    if (home === undefined) {
-      const first = firstHeard(wish, scope, change.batch);
-      ledger = wish.stands ? takenUp(ledger, first, change) : [...ledger, first];
-    } else ledger = heardAgain(ledger, home, wish, change);
+  return bounded(wishes.reduce((ledger, wish) => withWish(ledger, wish, scope, change), [...lessons]));
+}
+
+function withWish(ledger: Lesson[], wish: Wish, scope: LessonScope, change: Hearing): Lesson[] {
+  const home = lessonOf(ledger, wish.text, wish, change.relate);
+  const first = firstHeard(wish, scope, change.batch);
+  // What the page or a command said since is newer, though turns wait longer for their batch.
+  const newer = ledger.findLast(
+    (one) => isInForce(one) && isBeside(one, first) && isSince(one, wish) && isOpposite(one, wish, change),
+  );
+  if (home === undefined) {
+    if (newer !== undefined) return [...ledger, retired(first, change.batch, 'superseded', newer.id)];
+    return wish.stands ? takenUp(ledger, first, change) : [...ledger, first];
   }
-  return bounded(ledger);
+  const isSpent = newer !== undefined || isSince(home, wish);
+  return isSpent ? replaced(ledger, withHint(home, wish)) : heardAgain(ledger, home, wish, change);
+}
+
+const isOpposite = ({ text }: Lesson, wish: Wish, { relate }: LedgerChange) => relate(text, wish.text) === 'opposite';
+
+/** Whether its person, or an operator, said something of it in so many words after that. */
+export function isSince({ changedAtMs }: Lesson, { saidAtMs }: Pick<Wish, 'saidAtMs'>): boolean {
+  return changedAtMs > 0 && saidAtMs <= changedAtMs;
 }
 
 function firstHeard({ turn, tenant, user, session, text }: Wish, scope: LessonScope, batch: number): Lesson {
-  return {
-    id: `lesson_${createHash('sha256').update(turn).digest('hex').slice(0, 16)}`,
+  return Lesson.fromPartial({
+    id: idFrom(turn),
     text,
     scopeUser: scope === 'policy' ? '' : user,
     state: Lesson_State.STATE_HEARD,
     hints: 1,
-    divergences: [],
     firstTurn: turn,
-    wordings: [],
     scopeTenant: tenant,
     session,
-    endedBy: '',
-    supersededBy: '',
     sinceBatch: batch,
-    coveredBy: '',
     cases: [{ turn, tenant, user }],
-    measures: [],
-    ...noSteps(),
-    cameBack: false,
-    waitsFor: '',
-  };
+  });
+}
+
+export function idFrom(text: string): string {
+  return `lesson_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`;
 }
 
 function heardAgain(ledger: readonly Lesson[], home: Lesson, wish: Wish, change: Hearing): Lesson[] {
-  const heard = withCase(withWording(home, wish.text), wish);
+  const heard = withHint(home, wish);
   // Where it is not known, it counts as the same session.
   const isOtherSession = home.session !== '' && wish.session !== '' && home.session !== wish.session;
   const isSecond = isOtherSession && isAskedElsewhere(home.cases, wish.turn, change.questions);
@@ -127,6 +139,10 @@ function heardAnew(lesson: Lesson, wish: Wish, batch: number): Lesson {
   return withCase({ ...anew(first), endedBy: '', supersededBy: '', cases: [] }, wish);
 }
 
+function withHint(lesson: Lesson, wish: Wish): Lesson {
+  return withCase(withWording(lesson, wish.text), wish);
+}
+
 function withCase(lesson: Lesson, { turn, tenant, user }: Wish): Lesson {
   const others = lesson.cases.filter((other) => other.turn !== turn);
   return { ...lesson, cases: [...others, { turn, tenant, user }].slice(-casesMax) };
@@ -155,13 +171,20 @@ export function takenUp(
 ): Lesson[] {
   const others = ledger.filter(({ id }) => id !== lesson.id);
   const ending = others.filter((other) => {
-    const isBeside = other.scopeTenant === lesson.scopeTenant && other.scopeUser === lesson.scopeUser;
-    const isOver = other.state === Lesson_State.STATE_RETIRED;
-    return isBeside && !isOver && [lesson.text, said].some((text) => ends.includes(relate(other.text, text)));
+    return (
+      isBeside(other, lesson) &&
+      !isOver(other) &&
+      [lesson.text, said].some((text) => ends.includes(relate(other.text, text)))
+    );
   });
   const remaining = withEnded(others, ending, (other) => retired(other, batch, 'superseded', lesson.id));
   const state = Lesson_State.STATE_ACTIVE;
   return [...remaining, { ...lesson, state, endedBy: '', supersededBy: '', sinceBatch: batch }];
+}
+
+/** Of the same person, or both of the whole tenant. */
+function isBeside(one: Lesson, other: Lesson): boolean {
+  return one.scopeTenant === other.scopeTenant && one.scopeUser === other.scopeUser;
 }
 
 export type EndedBy = 'person' | 'operator' | 'superseded';

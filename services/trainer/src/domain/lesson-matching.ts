@@ -1,30 +1,33 @@
 // Which lesson a wish belongs to, and in which words the lesson is put.
 import { inScope, type Speaker } from '@backtalk/kit';
-import { Lesson_State, type Lesson } from '@backtalk/proto/facts';
+import type { Lesson } from '@backtalk/proto/facts';
 
 import { wordsIn } from './asked-elsewhere.js';
+import { isOver, isWordedSo } from './lessons-in-force.js';
 import type { LessonScope } from './recipe.js';
 import type { NewWish, Relate } from './wish-relation.js';
 
-/** One that was said in the same words; else the newest that asks for the same, what has not ended before what has. */
+/** Of what has not ended, and then of what has: one that was said in the same words, else the newest that asks for the same. */
 export function lessonOf(
   lessons: readonly Lesson[],
   wish: string,
   speaker: Speaker,
   relate: Relate,
 ): Lesson | undefined {
-  const near = inOrder(lessons, speaker);
-  return (
-    near.find(({ text, wordings }) => text === wish || wordings.includes(wish)) ??
-    // By the wording it teaches with, not by each it has seen: meanings must not drift from neighbour to neighbour.
-    near.find(({ text }) => relate(text, wish) === 'same')
-  );
+  for (const near of inOrder(lessons, speaker)) {
+    const home =
+      near.find((lesson) => isWordedSo(lesson, wish)) ??
+      // By the wording it teaches with, not by each it has seen: meanings must not drift from neighbour to neighbour.
+      near.find(({ text }) => relate(text, wish) === 'same');
+    if (home !== undefined) return home;
+  }
+  return undefined;
 }
 
-function inOrder(lessons: readonly Lesson[], speaker: Speaker): Lesson[] {
+/** What has not ended, and what has; the newest first. */
+function inOrder(lessons: readonly Lesson[], speaker: Speaker): readonly Lesson[][] {
   const near = lessons.filter((lesson) => inScope(lesson, speaker)).reverse();
-  const going = near.filter(({ state }) => state !== Lesson_State.STATE_RETIRED);
-  return [...going, ...near.filter((lesson) => !going.includes(lesson))];
+  return [near.filter((lesson) => !isOver(lesson)), near.filter(isOver)];
 }
 
 export interface SaidWish extends Speaker {
@@ -45,7 +48,9 @@ export function newWishes(
     const isBeside = ({ tenant, user }: Speaker) =>
       tenant === wish.tenant && (scope === 'policy' || user === wish.user);
     const before = said.slice(0, at).filter(isBeside).reverse();
-    const near = inOrder(lessons, wish).filter(({ endedBy }) => endedBy !== 'operator');
+    const near = inOrder(lessons, wish)
+      .flat()
+      .filter(({ endedBy }) => endedBy !== 'operator');
     return { text: wish.text, beside: [...new Set([...before, ...near].map(({ text }) => text))] };
   });
 }

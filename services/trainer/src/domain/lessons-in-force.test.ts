@@ -45,9 +45,16 @@ describe('the hints of a sample', () => {
   });
 
   it('hints do not say twice what a lesson says in the same words', () => {
-    const shown = [lesson({ text: 'Use tables.', wordings: ['Tables, I said!'] })];
+    const shown = [lesson({ id: 'tables', text: 'Use tables.', wordings: ['Tables, I said!'] })];
     expect(hindsightBeside('Use tables.', shown, shown)).toBe('');
     expect(hindsightBeside('Tables,\n I said!', shown, shown)).toBe('');
+    const over = lesson({
+      id: 'over',
+      text: 'No tables.',
+      state: Lesson_State.STATE_RETIRED,
+      supersededBy: 'tables',
+    });
+    expect(hindsightBeside('No tables.', shown, [...shown, over])).toBe('');
     expect(hindsightBeside('The table is wrong.', shown, shown)).toBe('The table is wrong.');
     expect(hindsightBeside('x'.repeat(500), shown, shown)).toHaveLength(400);
   });

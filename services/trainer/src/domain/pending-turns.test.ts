@@ -17,6 +17,18 @@ describe('turns that wait', () => {
     });
   });
 
+  it('a turn says what it asks for since it was first said, and not since a later revision carried that on', () => {
+    const saidAt = (...hints: string[]) => {
+      const pending = new PendingTurns<string>();
+      for (const [revision, hint] of hints.entries())
+        pending.add(candidate({ turn: 't', revision, hint }, 5, 50 + revision), '');
+      return pending.candidates()[0]?.saidAtMs;
+    };
+    expect(saidAt('Use tables.')).toBe(50);
+    expect(saidAt('Use tables.', 'Use tables.')).toBe(50);
+    expect(saidAt('Use tables.', 'No tables.')).toBe(51);
+  });
+
   it('pending turns hand back every message once, when the turn is taken', () => {
     const pending = new PendingTurns<string>();
     pending.add(candidate({ turn: 't', revision: 0 }, 5), 'first');

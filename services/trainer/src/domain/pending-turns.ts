@@ -1,4 +1,6 @@
 // The judged turns that wait, each in its highest revision, with the messages that carry them: each message is handed back once.
+import { ownWish } from '@backtalk/kit';
+
 import type { Candidate } from './candidate.js';
 
 interface Carried<M> {
@@ -38,7 +40,13 @@ export class PendingTurns<M> {
     const latest = judged.revision >= present.judged.revision ? candidate : present;
     const { bytes, reason } = present;
     const learned = { ...(bytes === undefined ? {} : { bytes }), reason: latest.reason ?? reason };
-    entry.candidate = { ...latest, sequence, waitingSinceMs, ...learned };
+    entry.candidate = {
+      ...latest,
+      sequence,
+      waitingSinceMs,
+      saidAtMs: saidAtMs(latest, present, candidate),
+      ...learned,
+    };
   }
 
   /** What was found out about a turn while it waits; its size, and why it is never taken, hold for its later revisions too. */
@@ -87,4 +95,11 @@ export class PendingTurns<M> {
     }
     return messages;
   }
+}
+
+/** A later revision may carry on what was said before. */
+function saidAtMs(latest: Candidate, ...revisions: readonly Candidate[]): number {
+  const { text } = ownWish(latest.judged);
+  const saying = revisions.filter(({ judged }) => ownWish(judged).text === text);
+  return Math.min(...saying.map((one) => one.saidAtMs));
 }

@@ -46,6 +46,8 @@ describe('when a lesson is rehearsed', () => {
     // Said again in the same words, it is not new.
     expect(rehearsal([stands], [given({ steps: 3, wordings: [stands.hint] })])).toBeUndefined();
     expect(rehearsal([stands], [given({ steps: 3, scopeUser: 'bob', wordings: [stands.hint] })])).toBeDefined();
+    const ended = given({ text: stands.hint, state: Lesson_State.STATE_RETIRED });
+    expect(rehearsal([stands], [ended])).toMatchObject({ saidIn: 'turn0' });
   });
 
   it('the lesson that has been active for longest comes first, and other tenants’ turns stay', () => {

@@ -5,7 +5,7 @@ import { Lesson_State, type BatchClosed, type BatchSample, type Lesson } from '@
 
 import { eligibleIn, type TrainDecision } from './batch-rule.js';
 import type { Candidate } from './candidate.js';
-import { isWordedSo } from './lessons-in-force.js';
+import { isOver, isWordedSo } from './lessons-in-force.js';
 import type { Recipe } from './recipe.js';
 import { rehearsalQuestions } from './rehearsal-questions.js';
 import { isTaught } from './sample-worth.js';
@@ -48,7 +48,8 @@ export function rehearsalFor(
 function asksForMore({ wished, candidate }: Weighed, lessons: readonly Lesson[], recipe: Recipe): boolean {
   const { text, stands, bare } = ownWish(candidate.judged);
   if (!wished || !stands || bare || candidate.saidAgain === candidate.judged.revision) return false;
-  const known = lessons.find((lesson) => inScope(lesson, candidate) && isWordedSo(lesson, asWording(text)));
+  const isKnown = (lesson: Lesson) => !isOver(lesson) && isWordedSo(lesson, asWording(text));
+  const known = lessons.find((lesson) => inScope(lesson, candidate) && isKnown(lesson));
   return known === undefined || isDue(known, lessons, recipe);
 }
 

@@ -1,4 +1,4 @@
-import { Lesson_State, UserBaseline } from '@backtalk/proto/facts';
+import { Lesson_State, UserBaseline, type Lesson } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 
 import { candidate, learningContext, recipeWith } from '../testing/candidates.js';
@@ -39,6 +39,18 @@ describe('what a turn is worth', () => {
     const theirs = worth({ verdict: -1, hint: 'Use tables.', judged: { giver: 'b' } });
     expect(theirs).toMatchObject({ hinted: true, wished: false });
     expect(worth({ verdict: -1, hint: shortHint })).toMatchObject({ hinted: true, wished: true });
+  });
+
+  it('what was said before its lesson ended asks for nothing, and for the same again where it is said later', () => {
+    const scope = { scopeTenant: 'tenant0', scopeUser: 'user0' };
+    const ended = (changedAtMs: number) =>
+      lesson({ text: shortHint, state: Lesson_State.STATE_RETIRED, changedAtMs, ...scope });
+    const of = (...lessons: Lesson[]) => worth({ verdict: 0, hint: shortHint }, { lessons }).kind;
+    const later = 1;
+    expect(of(ended(later))).toBe('idle');
+    expect(of(ended(0))).toBe('effective');
+    expect(of(ended(later), lesson({ text: shortHint, ...scope }))).toBe('effective');
+    expect(of({ ...ended(later), scopeUser: 'bob' })).toBe('effective');
   });
 
   it('a turn with lessons shown gives no reward, and counts while one of them is being learned', () => {

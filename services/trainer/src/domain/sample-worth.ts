@@ -5,7 +5,8 @@ import { Lesson_State, type Lesson, type StepFigures, type UserBaseline } from '
 import { baselineOf } from './baselines.js';
 import type { Candidate } from './candidate.js';
 import { crowdedOutReason } from './crowding.js';
-import { isWordedSo } from './lessons-in-force.js';
+import { isSince } from './lesson-ledger.js';
+import { isOver, isWordedSo } from './lessons-in-force.js';
 import type { Recipe } from './recipe.js';
 import type { SettleReason } from './settle-reason.js';
 import type { Step } from './step-rewards.js';
@@ -68,7 +69,8 @@ export function worthOf(candidate: Candidate, context: LearningContext, recipe: 
     hintCounts &&
     words !== '' &&
     templateTokenIn(words) === undefined &&
-    !isFollowedSince(asWording(words), candidate, back, context);
+    !isFollowedSince(asWording(words), candidate, back, context) &&
+    !isTakenBack(asWording(words), candidate, context);
   const hinted = isAsked(judged.hint);
   const wished = isAsked(ownWish(judged).text);
   const isSpoken = judged.verdict !== 0 || judged.hasAdvantage || step !== undefined;
@@ -102,6 +104,12 @@ function isFollowedSince(wording: string, speaker: Candidate, back: number, cont
 /** Whether any sample is held to a teacher. */
 export function isTaught({ method, weightOpd }: Recipe): boolean {
   return method === 'opd' || (method === 'combined' && weightOpd > 0);
+}
+
+/** Its person, or an operator, ended the lesson since, or gave it in other words. */
+function isTakenBack(wording: string, speaker: Candidate, { lessons }: LearningContext): boolean {
+  const said = lessons.filter((lesson) => inScope(lesson, speaker) && isWordedSo(lesson, wording));
+  return said.every(isOver) && said.some((lesson) => isSince(lesson, speaker));
 }
 
 /** Distillation that looks at whole distributions: it is exact at each position, however old or greedy the answer is. */

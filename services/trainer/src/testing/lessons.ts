@@ -6,7 +6,7 @@ import type { Hearing, Wish } from '../domain/lesson-ledger.js';
 import { relateByWords } from '../domain/lexical-relation.js';
 
 export function wish(shape: Partial<Wish> & Pick<Wish, 'text'>): Wish {
-  return { turn: shape.text, tenant: 't', user: 'a', session: 's1', stands: false, ...shape };
+  return { turn: shape.text, tenant: 't', user: 'a', session: 's1', stands: false, saidAtMs: 0, ...shape };
 }
 
 export function lesson(shape: Partial<Lesson> = {}): Lesson {
