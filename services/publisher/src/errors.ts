@@ -37,7 +37,7 @@ export const publisherErrors = defineErrors('publisher', {
     code: 'not_leading',
     status: 503,
     retry: 'later',
-    message: () => 'Another publisher leads now. Ask that one.',
+    message: () => 'No publisher leads here, or another does: ask again in a moment.',
   },
   neverAnswered: {
     code: 'never_answered',

@@ -66,10 +66,11 @@ export { consumeFacts, type FactConsumer, type FactPosition } from './facts/cons
 export { deadLetters, type DeadLetter } from './facts/dead-letters.js';
 export type { Delivery, FactHandler, Held } from './facts/delivery.js';
 export { FactPublisher, type Published } from './facts/publisher.js';
-export { deleteFacts, settledSequences } from './facts/delete-facts.js';
+export { deleteFacts, settledSequences, type DeletionOptions } from './facts/delete-facts.js';
 export {
   adoptPayloads,
   dropPayload,
+  markGoing,
   namedPayloadBytes,
   payloadBytes,
   sweepPayloads,
@@ -183,7 +184,16 @@ export { createLogger, type Logger } from './telemetry/logger.js';
 export { Metrics } from './telemetry/metrics.js';
 export { idsOf, inSpan, isTracing, startSpan, type Span } from './telemetry/spans.js';
 export { newTrace, traceFrom, type Trace } from './telemetry/trace.js';
-export { backOffMs, Mutex, MutexByKey, systemClock, within, type BackOff, type Clock } from './time/clock.js';
+export {
+  backOffMs,
+  Mutex,
+  MutexByKey,
+  systemClock,
+  untilAborted,
+  within,
+  type BackOff,
+  type Clock,
+} from './time/clock.js';
 export { blobStream } from './topology/buckets.js';
 export {
   catalogue,

@@ -1,12 +1,9 @@
-import { FakeClock, until } from '@backtalk/kit/testing';
+import { until } from '@backtalk/kit/testing';
 import { describe, expect, it } from 'vitest';
 import { publisherErrors } from '../errors.js';
 import { policyOf } from '../testing/policy-parts.js';
-import { Leader } from './leadership.js';
-import type { Retirement } from './retirement.js';
 import { rollBackFrom, rollbackCalls } from './rollback.js';
 import type { ReleaseParts } from './swap.js';
-import type { TrainedFacts } from './trained-facts.js';
 
 const evaluating = { pools: ['evaluation'], versions: ['p-v0', 'p-v1', 'p-v2'] };
 
@@ -28,9 +25,8 @@ it('a rollback to a version that one engine holds which serves burns the one tha
 
 it('a rollback waits some seconds, and no longer, for an engine that lacks the version which another holds', async () => {
   const slow = { pools: ['serving'], versions: ['p-v0', 'p-v2'], loads: () => new Promise<void>(() => undefined) };
-  const { parts, done } = policyOf([{ pools: ['serving'], versions: ['p-v0', 'p-v1', 'p-v2'] }, slow]);
+  const { parts, clock, done } = policyOf([{ pools: ['serving'], versions: ['p-v0', 'p-v1', 'p-v2'] }, slow]);
   const back = rollBackFrom(parts, 'p-v2', 'test');
-  const clock = parts.clock as FakeClock;
   await until(() => clock.waiting > 0, { what: 'The rollback to wait' });
   expect(done).toEqual([]);
   await clock.advance(10_000);
@@ -95,37 +91,5 @@ describe('a publisher that takes over', () => {
     const { parts } = policyOf([serving]);
     const routing = { route: () => Promise.reject(publisherErrors.notLeading()) };
     expect(await ask(Object.assign(parts, { routing }), true)).toMatchObject({ to: 'p-v1', burned: ['p-v2'] });
-  });
-
-  it('a leader has begun when it has read what others decided, anew each time that it leads', async () => {
-    let read: () => void = () => undefined;
-    const nothing = () => Promise.resolve();
-    const chain = {
-      reload: () =>
-        new Promise((resolve) => {
-          read = () => {
-            resolve({ sequence: 1 });
-          };
-        }),
-      follow: nothing,
-    };
-    const parts = { policy: 'p', chain, routing: { converge: nothing, route: nothing }, clock: new FakeClock() };
-    const leader = new Leader(
-      parts as unknown as ReleaseParts,
-      { start: nothing, decideUpTo: nothing } as unknown as TrainedFacts,
-      { sweep: nothing } as unknown as Retirement,
-      { askAhead: nothing },
-      1_000,
-      () => undefined,
-    );
-    for (const _ of ['first', 'again']) {
-      const losing = new AbortController();
-      const led = leader.lead(losing.signal);
-      expect(leader.hasBegun).toBe(false);
-      read();
-      await until(() => leader.hasBegun, { what: 'The leader to begin' });
-      losing.abort();
-      await led;
-    }
   });
 });

@@ -127,7 +127,10 @@ async function makeReady({ chain, loaders, policy, clock }: ReleaseParts, versio
   if (lacking.length === 0) return;
   const manifestDigest = chain.state.digests.get(version) ?? '';
   const preparing = loaders.prepare(lacking, { version, manifestDigest });
-  if (lacking.length < engines.length) return void (await within(clock, othersWithinMs, preparing));
+  if (lacking.length < engines.length) {
+    await within(clock, othersWithinMs, preparing);
+    return;
+  }
   const { ready, failed } = await preparing;
   if (ready.length === 0) throw publisherErrors.cannotAnswer({ version, codes: failed.map(({ code }) => code) });
 }

@@ -1,5 +1,4 @@
 import { BacktalkError } from '@backtalk/kit';
-import type { FakeClock } from '@backtalk/kit/testing';
 import { expect, it } from 'vitest';
 import type { SwapFacts } from '../events.js';
 import type { LeasedEngine } from '../outputs/loaders.js';
@@ -54,8 +53,7 @@ it('a candidate is decided although what serves, which is to be rolled back, has
 
 it('the time of a swap counts from the first try to decide its candidate', async () => {
   const swapped: SwapFacts[] = [];
-  const { parts } = policyOf([holding]);
-  const clock = parts.clock as FakeClock;
+  const { parts, clock } = policyOf([holding]);
   let tries = 0;
   const swap = swapOf(parts, async () => {
     await clock.advance(60_000);

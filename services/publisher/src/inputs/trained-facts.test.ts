@@ -1,8 +1,10 @@
 import { defineErrors, newTrace, type FactReader, type StoredFact } from '@backtalk/kit';
 import { WeightsTrained } from '@backtalk/proto/facts';
+import { FakeClock } from '@backtalk/kit/testing';
 import { describe, expect, it } from 'vitest';
+import { emptyState } from '../domain/policy-state.js';
 import { publisherErrors } from '../errors.js';
-import { undecided, undecidedFacts } from './trained-facts.js';
+import { TrainedFacts, undecided, undecidedFacts } from './trained-facts.js';
 
 const thrown = defineErrors('dialects', {
   forgot: { code: 'model_not_found', status: 404, retry: 'never', message: () => 'It does not hold it.' },
@@ -60,5 +62,32 @@ describe('undecidedFacts', () => {
     await expect(found([], 1, 30)).rejects.toMatchObject({ code: 'not_decided' });
     // What was read before need not be read again.
     expect(await found([], 31, 30)).toEqual([]);
+  });
+});
+
+describe('a version that cannot be decided', () => {
+  it('a version that cannot be decided is tried in full less and less often, whoever asks', async () => {
+    const clock = new FakeClock();
+    let tries = 0;
+    const decide = () => {
+      tries += 1;
+      return tries < 5 ? Promise.reject(thrown.broke({})) : Promise.resolve();
+    };
+    const read = () =>
+      (async function* () {
+        yield await Promise.resolve(trained(1));
+      })();
+    const context = { clock, reader: { read } } as unknown as ConstructorParameters<typeof TrainedFacts>[0];
+    const parts = { policy, chain: { state: emptyState(policy) }, swap: { decide } };
+    const facts = new TrainedFacts(context, parts as unknown as ConstructorParameters<typeof TrainedFacts>[1]);
+    for (let asked = 0; asked < 40; asked += 1) {
+      await expect(facts.decideUpTo(undefined)).rejects.toMatchObject({ code: 'engine_failed' });
+      await clock.advance(100);
+    }
+    expect(tries).toBeGreaterThan(1);
+    expect(tries).toBeLessThan(5);
+    await clock.advance(30_000);
+    while (tries < 5) await facts.decideUpTo(undefined).catch(() => clock.advance(30_000));
+    await facts.decideUpTo(undefined);
   });
 });

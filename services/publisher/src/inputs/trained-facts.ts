@@ -3,6 +3,7 @@
 // training rests until its version is decided.
 import {
   asBacktalkError,
+  backOffMs,
   consumeFacts,
   Mutex,
   versionNumber,
@@ -19,6 +20,9 @@ import type { StagedChain } from '../outputs/staged-chain.js';
 import type { Swap } from './swap.js';
 
 const stopMs = 2_000;
+/** A try takes a whole load and measuring. */
+const tryAgain = { firstMs: 500, mostMs: 30_000 };
+const notTried = { tries: 0, untilMs: 0, failure: undefined as unknown };
 
 /** Whatever stood in the way, the version is still to be decided: as this error its fact waits in flight. */
 export function undecided(thrown: unknown): BacktalkError {
@@ -58,6 +62,8 @@ export class TrainedFacts {
   /** Every version trained up to here is decided. */
   private decidedSequence = 0;
   private consumer: FactConsumer<'weightsTrained'> | undefined;
+  /** Whoever asks until then is told the last failure. */
+  private resting = notTried;
 
   constructor(
     private readonly context: ServiceContext<PublisherConfig>,
@@ -68,6 +74,7 @@ export class TrainedFacts {
     const { config, broker, blobs, logger, metrics, fail } = this.context;
     const { policy } = this.parts;
     const { ackWaitMs } = config;
+    this.resting = notTried;
     // Kept before it has started: leadership may be lost meanwhile, and what has begun must be stopped.
     this.consumer = consumeFacts({
       broker,
@@ -100,20 +107,33 @@ export class TrainedFacts {
 
   /** Decides this version, or all, and before it every older one that is not decided. */
   decideUpTo(sequence: number | undefined): Promise<void> {
-    const { policy, chain, swap } = this.parts;
-    const { reader } = this.context;
+    const { clock } = this.context;
     return this.deciding.run(async () => {
-      const facts = await undecidedFacts(
-        reader,
-        policy,
-        (version) => isDecided(chain.state, version),
-        this.decidedSequence + 1,
-        sequence,
-      );
-      for (const fact of facts) {
-        await swap.decide(fact.message, fact.trace);
-        this.decidedSequence = fact.sequence;
+      const { tries, untilMs, failure } = this.resting;
+      if (clock.now() < untilMs) throw failure;
+      try {
+        await this.decideAll(sequence);
+        this.resting = notTried;
+      } catch (error) {
+        const untilMs = clock.now() + backOffMs(tries + 1, tryAgain);
+        this.resting = { tries: tries + 1, untilMs, failure: error };
+        throw error;
       }
     });
+  }
+
+  private async decideAll(sequence: number | undefined): Promise<void> {
+    const { policy, chain, swap } = this.parts;
+    const facts = await undecidedFacts(
+      this.context.reader,
+      policy,
+      (version) => isDecided(chain.state, version),
+      this.decidedSequence + 1,
+      sequence,
+    );
+    for (const fact of facts) {
+      await swap.decide(fact.message, fact.trace);
+      this.decidedSequence = fact.sequence;
+    }
   }
 }

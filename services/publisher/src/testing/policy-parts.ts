@@ -30,6 +30,7 @@ export function policyOf(engines: readonly EngineStandIn[]) {
   done.length = 0;
   const written = state;
   let unread: typeof state | undefined;
+  const clock = new FakeClock();
   const events = {
     swapping: (_version: string, _parent: unknown, work: () => Promise<unknown>) => work(),
   };
@@ -74,15 +75,15 @@ export function policyOf(engines: readonly EngineStandIn[]) {
       route: () => Promise.resolve({ milliseconds: 0, gateways: 0 }),
     },
     events: new Proxy(events, {
-      get: (known, name) => Reflect.get(known, name) ?? (() => said.push(String(name))),
+      get: (known, name) => (Reflect.get(known, name) as unknown) ?? (() => said.push(String(name))),
     }),
     assertLeading: () => undefined,
-    clock: new FakeClock(),
+    clock,
   } as unknown as ReleaseParts;
   /** What a publisher has read that led until some version was stable, and has just taken over again. */
   const readUntil = (versions: readonly string[]) => {
     unread = written;
     state = { ...written, line: versions, sequence: versions.length };
   };
-  return { parts, done, kept, said, readUntil };
+  return { parts, clock, done, kept, said, readUntil };
 }
