@@ -84,7 +84,7 @@ export const publisherSettings = {
     max: 512,
   }),
   casesWithinMs: setting.durationMs('BACKTALK_CASES_WITHIN', {
-    description: 'After so long no further such turn is asked of a candidate.',
+    description: 'How long a candidate is asked such turns; those that are left have their turn with later versions.',
     default: '30s',
     min: 0,
   }),

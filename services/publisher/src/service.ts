@@ -138,7 +138,7 @@ function gateParts(context: ServiceContext<PublisherConfig>, policy: string, ofB
   const { engineKey, driftMax, behaviourLevel, gateDeadlineMs: deadlineMs } = config;
   const { entropyFactor, lengthFactor, rollbackFactor } = config;
   const { behaviourProbes: probes, behaviourTokens: tokens } = config;
-  const scorer = new ProbeScorer(blobs, engineKey, deadlineMs);
+  const scorer = new ProbeScorer(blobs, engineKey, deadlineMs, clock);
   const behaviour = new BehaviourProbes(engineKey, { probes, tokens, deadlineMs }, clock, ofBases);
   const cases = caseScorer(context, policy);
   lifecycle.add('probes', () => {
@@ -156,7 +156,7 @@ function caseLimitsOf({ casesPerLesson: perLesson, casesMax: most, caseHeld: hel
 }
 
 function caseScorer({ config, clock, reader }: ServiceContext<PublisherConfig>, policy: string): CaseScorer {
-  const { engineKey, caseTokens: tokens, casesWithinMs: withinMs, gateDeadlineMs: deadlineMs } = config;
+  const { engineKey, caseTokens: tokens, casesWithinMs: withinMs } = config;
   const cases = new LessonCases(reader, policy, caseLimitsOf(config));
-  return new CaseScorer(engineKey, cases, { tokens, withinMs, deadlineMs }, clock);
+  return new CaseScorer(engineKey, cases, { tokens, withinMs }, clock);
 }

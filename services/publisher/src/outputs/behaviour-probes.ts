@@ -14,7 +14,7 @@ import {
   type Faults,
 } from '../domain/behaviour.js';
 import type { LeasedEngine } from './loaders.js';
-import { clientFor } from './probe-scores.js';
+import { callUntil, clientFor } from './probe-scores.js';
 
 export interface BehaviourLimits {
   /** Questions that are asked; 0: none. */
@@ -156,7 +156,7 @@ export class BehaviourProbes {
   }
 
   private calling({ endsMs }: Asking) {
-    return { deadlineMs: Math.max(1, endsMs - this.clock.now()), signal: this.stopping.signal };
+    return callUntil(endsMs, this.clock, this.stopping.signal);
   }
 }
 

@@ -5,15 +5,13 @@ import { hintedMessages, isBacktalkError, lastHumanMessage, templateTokenIn, typ
 import type { AskedCase, Case, CaseScores, Leaning } from '../domain/cases.js';
 import type { CaseRequest, LessonCases } from './lesson-cases.js';
 import type { LeasedEngine } from './loaders.js';
-import { clientFor } from './probe-scores.js';
+import { callUntil, clientFor } from './probe-scores.js';
 
 export interface CaseBudget {
   /** Of one answer. */
   readonly tokens: number;
-  /** After this no further case is begun: those that are left have their turn with later versions. */
+  /** Of all cases: those that are left have their turn with later versions. */
   readonly withinMs: number;
-  /** Of one call. */
-  readonly deadlineMs: number;
 }
 
 /** The engine's names. */
@@ -23,8 +21,13 @@ export interface CaseModels {
   readonly serving: string;
 }
 
-/** What an engine cannot take says nothing about weights. */
-const refusals: ReadonlySet<string> = new Set(['invalid_request', 'context_length_exceeded']);
+/** What an engine cannot take, or not in time, says nothing about weights. */
+const refusals: ReadonlySet<string> = new Set(['invalid_request', 'context_length_exceeded', 'engine_timeout']);
+
+interface Asking extends CaseModels {
+  readonly client: EngineClient;
+  readonly endsMs: number;
+}
 
 export class CaseScorer {
   private readonly stopping = new AbortController();
@@ -48,7 +51,7 @@ export class CaseScorer {
     try {
       for (const of of cases) {
         if (this.clock.now() >= endsMs) break;
-        const scores = await this.scoresOf(client, models, of);
+        const scores = await this.scoresOf({ ...models, client, endsMs }, of);
         if (scores !== undefined) asked.push({ of, ...scores });
       }
       return asked;
@@ -61,27 +64,27 @@ export class CaseScorer {
     this.stopping.abort();
   }
 
-  private async scoresOf(client: EngineClient, models: CaseModels, of: Case): Promise<CaseScores | undefined> {
+  private async scoresOf(asking: Asking, of: Case): Promise<CaseScores | undefined> {
     if ([...of.told, ...of.untold].some((text) => templateTokenIn(text) !== undefined)) return undefined;
     const request = await this.cases.request(of);
     if (request === undefined) return undefined;
     try {
-      return await this.scored(client, models, of, request);
+      return await this.scored(asking, of, request);
     } catch (error) {
       if (isBacktalkError(error) && refusals.has(error.code)) return undefined;
       throw error;
     }
   }
 
-  private async scored(client: EngineClient, models: CaseModels, of: Case, request: CaseRequest): Promise<CaseScores> {
-    const { base, candidate, serving } = models;
-    const toldIds = await this.rendered(client, base, request, of.told);
-    const untoldIds = await this.rendered(client, base, request, of.untold);
-    const asking = { model: base, prompt: [toldIds, untoldIds], maxTokens: this.budget.tokens, temperature: 0 };
-    const answers = (await client.completions(asking, this.calling())).map(({ ids }) => ids);
+  private async scored(asking: Asking, of: Case, request: CaseRequest): Promise<CaseScores> {
+    const { client, base, candidate, serving } = asking;
+    const toldIds = await this.rendered(asking, request, of.told);
+    const untoldIds = await this.rendered(asking, request, of.untold);
+    const prompts = { model: base, prompt: [toldIds, untoldIds], maxTokens: this.budget.tokens, temperature: 0 };
+    const answers = (await client.completions(prompts, this.calling(asking))).map(({ ids }) => ids);
     const leanings = async (model: string, ...prompts: readonly (readonly number[])[]): Promise<Leaning[]> => {
       const items = prompts.flatMap((promptIds) => answers.map((answerIds): ScoreItem => ({ promptIds, answerIds })));
-      const sums = (await client.score(items, { model, ...this.calling() })).map(sum);
+      const sums = (await client.score(items, { model, ...this.calling(asking) })).map(sum);
       return prompts.map((_, at) => ({ told: sums[2 * at] ?? Number.NaN, untold: sums[2 * at + 1] ?? Number.NaN }));
     };
     const [baseTold = unknown, baseUntold = unknown] = await leanings(base, toldIds, untoldIds);
@@ -91,24 +94,23 @@ export class CaseScorer {
   }
 
   private rendered(
-    client: EngineClient,
-    model: string,
+    asking: Asking,
     { promptIds, messages, tools, templateArguments }: CaseRequest,
     hints: readonly string[],
   ): Promise<readonly number[]> {
     if (hints.length === 0) return Promise.resolve(promptIds);
     const hinted = hintedMessages(messages, hints, 'human', lastHumanMessage(messages)) ?? messages;
     const request = {
-      model,
+      model: asking.base,
       messages: hinted,
       ...(tools.length === 0 ? {} : { tools }),
       ...(Object.keys(templateArguments).length === 0 ? {} : { templateArguments }),
     };
-    return client.tokenize(request, this.calling());
+    return asking.client.tokenize(request, this.calling(asking));
   }
 
-  private calling() {
-    return { deadlineMs: this.budget.deadlineMs, signal: this.stopping.signal };
+  private calling({ endsMs }: Asking) {
+    return callUntil(endsMs, this.clock, this.stopping.signal);
   }
 }
 
