@@ -41,7 +41,11 @@ def test_the_answer_that_obeys_and_tells_most_is_preferred_to_one_that_fails():
 
 def test_an_answer_that_obeys_and_tells_much_less_is_worse():
     tried = [drawn("the moon is cold."), drawn("the sea is deep."), drawn("the sun is warm.")]
-    told = {"the moon is cold.": tells(10), "the sea is deep.": tells(10 * LESS), "the sun is warm.": tells(10 * LESS + 0.1)}
+    told = {
+        "the moon is cold.": tells(10),
+        "the sea is deep.": tells(10 * LESS),
+        "the sun is warm.": tells(10 * LESS + 0.1),
+    }
     assert preferred(ROW, tried, told, random.Random(1)) == Attempted(ROW, tried[0], tried[1])
 
 

@@ -21,10 +21,19 @@ def test_the_words_of_the_question_count_for_nothing(tiny_model: LoadedModel):
     assert telling(tiny_model, "Where do clean irons stand?", ["Why is it so?"], ["clean irons stand"]) == [nothing]
 
 
-def test_what_an_answer_tells_is_the_sum_over_its_tokens(tiny_model: LoadedModel):
-    sentence = "Scrub grease away with salt."
-    [told] = telling(tiny_model, QUESTION, ["Why is the sky blue?"], [sentence])
-    assert told.nats == pytest.approx(told.a_token * len(tiny_model.encode(sentence)))
+@torch.no_grad()
+def test_what_an_answer_tells_is_by_how_many_nats_it_is_likelier(tiny_model: LoadedModel):
+    sentence, other = "Scrub grease away with salt.", "Why is the sky blue?"
+    answer = tiny_model.encode(sentence)
+
+    def nats_after(question: str) -> float:
+        prompt = tiny_model.render_chat([{"role": "user", "content": question}])
+        logits = tiny_model.network(torch.tensor([[*prompt, *answer]])).logits[0, len(prompt) - 1 : -1].float()
+        return float(logits.log_softmax(-1).gather(1, torch.tensor(answer)[:, None]).sum())
+
+    [told] = telling(tiny_model, QUESTION, [other], [sentence])
+    assert told.nats == pytest.approx(nats_after(QUESTION) - nats_after(other), abs=1e-3)
+    assert told.a_token == pytest.approx(told.nats / len(answer))
 
 
 @torch.no_grad()
