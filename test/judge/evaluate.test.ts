@@ -1,4 +1,4 @@
-import { createStandingSentences, readReader, weigh, wordLikelihoods } from '@backtalk/judge';
+import { createStandingSentences, readIsBare, readReader, weigh, wordLikelihoods } from '@backtalk/judge';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { repositoryRoot } from '@backtalk/kit/testing';
@@ -105,7 +105,7 @@ describe("the judge's fitted files", () => {
     const all = readStandingMessages();
     const hand = all.filter(({ source }) => source === 'coders');
     const others = all.filter((message) => !hand.includes(message));
-    const standingIn = createStandingSentences(fitStanding(others, readSamples(items)));
+    const standingIn = createStandingSentences(fitStanding(others, readSamples(items)), readIsBare());
     const share = (stands: boolean) => {
       const of = hand.filter(({ standing }) => (standing !== '') === stands);
       return of.filter(({ text }) => standingIn(text).length > 0).length / of.length;

@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util';
 import {
   createStandingSentences,
   hasLastingWords,
+  readIsBare,
   readStandingSentences,
   sentencesOf,
   type StandingSentences,
@@ -20,7 +21,7 @@ const known = readStandingSentences();
 
 for (const hand of new Set(messages.map(({ source }) => source))) {
   const others = messages.filter(({ source }) => source !== hand);
-  const standingIn = file === '' ? createStandingSentences(fitStanding(others, samples)) : known;
+  const standingIn = file === '' ? createStandingSentences(fitStanding(others, samples), readIsBare()) : known;
   print(hand, standingIn);
 }
 

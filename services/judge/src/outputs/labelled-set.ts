@@ -26,7 +26,7 @@ export function readIsBare(): IsBare {
 }
 
 export function readStandingSentences(): StandingSentences {
-  return createStandingSentences(parse(wordWeights, read('standing.json'), 'standing.json'));
+  return createStandingSentences(parse(wordWeights, read('standing.json'), 'standing.json'), readIsBare());
 }
 
 function read(name: string): string {

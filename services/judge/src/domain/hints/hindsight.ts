@@ -5,7 +5,7 @@ import { templateTokenIn, wholeWords, wordingCharsMax } from '@backtalk/kit';
 import type { Material } from '../material.js';
 import { markedWords, ownWords, wholeSentences } from '../own-words.js';
 import { saidWords } from '../said-words.js';
-import { spacedEnds, unspacedEnds } from '../sentence-ends.js';
+import { sentenceEnd } from '../sentence-ends.js';
 import type { CastVote } from '../verdict.js';
 import type { Verdict } from '../verdict-value.js';
 import { chooseHint, type HintChoice } from './choose.js';
@@ -46,7 +46,6 @@ export interface Judged {
 /** A longer message of a content person may hold what another wrote: "always" in it is not enough. */
 const standingCharactersMax = 280;
 const charactersMax = 400;
-const sentenceEnds = new RegExp(`[${spacedEnds}](?=\\s)|[${unspacedEnds}]`, 'gu');
 /** Of the votes that wrote a hint. */
 const agreeingShareMin = 2 / 3;
 const none: Hindsight = { hint: '', stands: false, dropped: [] };
@@ -94,8 +93,8 @@ export function wishedFirst(
   const found = standingIn(said);
   // Where nothing else is asked, it may be all about one answer: "write them that I am late from now on".
   const isAlone = sentencesOf(said).length === found.length;
-  const standing = isAlone ? found.filter((sentence) => startsLasting(sentence)) : found;
-  return standing.length === 0 ? undefined : asHint(standing.join(' '));
+  const isMeant = !isAlone || found.some((sentence) => startsLasting(sentence));
+  return found.length > 0 && isMeant ? asHint(found.join(' ')) : undefined;
 }
 
 function standingWith(hint: string, standing: readonly string[]): Pick<Hindsight, 'stands' | 'wished'> {
@@ -130,10 +129,8 @@ export function asHint(words: string): string {
   const line = words.replaceAll(/\s+/g, ' ').trim();
   if (!/[\p{L}\p{N}]/u.test(line)) return '';
   if (line.length <= charactersMax) return line;
-  const room = line.slice(0, charactersMax);
-  const ends = [...room.matchAll(sentenceEnds)];
-  const end = ends.at(-1)?.index ?? -1;
-  return end > 0 ? room.slice(0, end + 1) : wholeWords(line, charactersMax);
+  const whole = line.slice(0, charactersMax).split(sentenceEnd).slice(0, -1).join('');
+  return whole === '' ? wholeWords(line, charactersMax) : whole;
 }
 
 function breaksTemplate(texts: readonly string[]): boolean {

@@ -25,16 +25,21 @@ const phrases = words(
 const unspaced =
   /ต่อจากนี้|จากนี้ไป|ตั้งแต่นี้|ทุกครั้ง|ຕໍ່ຈາກນີ້|ຈາກນີ້ໄປ|ຕັ້ງແຕ່ນີ້|ທຸກຄັ້ງ|ចាប់ពីពេលនេះ|ចាប់ពីឥឡូវ|រាល់ពេល|အခုကစ|ယခုမှစ|ဒီကနေစ|အခါတိုင်း|从现在起|从现在开始|从今以后|从今往后|今后|以后(?:都|请|不要|别|也|，)|每次都|再也不要|永远不要|总是用|これからは|今後は|今後も|次からは|毎回|二度と|必ず毎|앞으로는?|이제부터|지금부터|매번|다시는/u;
 
+/** When it is to be. */
+const times = words(
+  "always|never|(?:every|each) time|whenever|next time|in (?:the )?future|no more|don't ever|do not ever",
+  'immer|niemals|nie|stets|jedes mal|in zukunft|nächstes mal',
+  "toujours|jamais|(?:à )?chaque fois|à l'avenir|la prochaine fois",
+  'siempre|nunca|jamás|cada vez|en el futuro|la próxima vez',
+  'sempre|ogni volta|in futuro|la prossima volta',
+  'altijd|nooit|(?:elke|iedere) keer|in de toekomst|de volgende keer',
+  'toda vez|todas as vezes|no futuro|da próxima vez',
+);
 /** A habit: a wish where one is told what to do, a report elsewhere. */
 const habits = words(
-  'always|never|(?:every|each) time|whenever|next time|in (?:the )?future|(?:stop|quit|avoid) \\p{L}+ing|no more',
-  "(?:don't|dont|do not) .{0,80}\\b(?:again|any ?more|ever)|don't ever|do not ever",
-  'immer|niemals|nie|stets|jedes mal|in zukunft|hör(?:en sie)? auf|nächstes mal',
-  "toujours|jamais|(?:à )?chaque fois|à l'avenir|la prochaine fois|arr[êe]te[zr]? de?",
-  'siempre|nunca|jamás|cada vez|en el futuro|la próxima vez|deja de',
-  'sempre|non .{1,60} mai|ogni volta|in futuro|la prossima volta|smett(?:i|ila) di',
-  'altijd|nooit|(?:elke|iedere) keer|in de toekomst|de volgende keer|(?:stop|hou op) met',
-  'toda vez|todas as vezes|no futuro|da próxima vez|par[ae] de',
+  times,
+  "(?:stop|quit|avoid) \\p{L}+ing|(?:don't|dont|do not) .{0,80}\\b(?:again|any ?more|ever)|hör(?:en sie)? auf",
+  'arr[êe]te[zr]? de?|deja de|non .{1,60} mai|smett(?:i|ila) di|(?:stop|hou op) met|par[ae] de',
 );
 /** Words that end in these say something else. */
 const otherwise = words(
@@ -69,6 +74,7 @@ const atStart = (pattern: string) => new RegExp(String.raw`^(?:${pattern})(?![\p
 const anywhere = (pattern: string) => new RegExp(String.raw`(?<![\p{L}\p{N}'])(?:${pattern})(?![\p{L}\p{N}])`, 'iu');
 const phrase = anywhere(phrases);
 const habit = anywhere(habits);
+const besides = [new RegExp(unspaced, 'gu'), new RegExp(anywhere(words(phrases, times, courtesies)), 'giu')];
 const other = anywhere(otherwise);
 const subjectAtStart = atStart(subjects);
 const subjectAtEnd = new RegExp(String.raw`(?:^|\s)(?:${subjects})$`, 'iu');
@@ -85,6 +91,11 @@ export function hasLastingWords(sentence: string): boolean {
 export function startsLasting(sentence: string): boolean {
   const head = clausesOf(sentence).find((clause) => clause !== '') ?? '';
   return [unspaced, phrase, habit].some((lasting) => lasting.exec(head)?.index === 0);
+}
+
+/** What a sentence says besides when it holds, and that it is polite. */
+export function besidesLastingWords(sentence: string): string {
+  return besides.reduce((rest, lasting) => rest.replaceAll(lasting, ' '), sentence);
 }
 
 function isWish(clause: string): boolean {

@@ -16,7 +16,6 @@ describe('words that hold beyond their turn', () => {
     'Just so you know for later, I prefer short mails.',
     'You can skip the introduction whenever I ask for code.',
     'Treat short paragraphs as the default.',
-    "Don't do that again.",
     'No more tables, please.',
     'In future, leave the greeting out.',
     'Next time start with the result.',
@@ -92,6 +91,35 @@ describe('words that hold beyond their turn', () => {
     expect(standing('Great, thanks. From now on use metric units. What else is there?')).toEqual([
       'From now on use metric units.',
     ]);
+  });
+
+  it.each([
+    ['Great, thanks! From now on call me Dr. Watson.', 'From now on call me Dr. Watson.'],
+    ['Too vague. Always give prices in U.S. Dollars.', 'Always give prices in U.S. Dollars.'],
+    ['Danke. Ab jetzt immer z. B. Tabellen.', 'Ab jetzt immer z. B. Tabellen.'],
+    ['Gracias. De ahora en adelante llámame Sra. Ruiz.', 'De ahora en adelante llámame Sra. Ruiz.'],
+    ['thanks. from now on be brief. what is tea?', 'from now on be brief.'],
+    ['No. Always say no.', 'Always say no.'],
+  ])('a dot behind what is written short ends no sentence of %j', (said, sentence) => {
+    expect(standing(said)).toEqual([sentence]);
+  });
+
+  it.each([
+    [
+      'In one sentence, please. Just like that from now on.',
+      ['In one sentence, please.', 'Just like that from now on.'],
+    ],
+    ['Antworte in einem Satz. Ab jetzt immer so, bitte.', ['Antworte in einem Satz.', 'Ab jetzt immer so, bitte.']],
+    [
+      'What is tea? From now on in one line. Do it this way every time.',
+      ['From now on in one line.', 'Do it this way every time.'],
+    ],
+    ['Perfect. Do it exactly like that from now on.', []],
+    ['Wonderful answer! Do it like that from now on.', []],
+    ["Don't do that again.", []],
+    ['Ab jetzt bitte du, nicht Sie.', ['Ab jetzt bitte du, nicht Sie.']],
+  ])('what only points at what was said before goes with it, or is no wish: %j', (said, sentences) => {
+    expect(standing(said)).toEqual(sentences);
   });
 
   it('reads head and tail of words that are longer than a person writes', () => {
