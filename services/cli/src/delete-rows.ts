@@ -1,6 +1,14 @@
 // Takes facts of turns out of the log, with the payloads that lie beside it. In: rows, in the order in which they go. Out: how much went;
 // stopped half-way, the same command goes on.
-import { deleteFacts, dropPayload, payloadBytes, type BlobStore, type Broker } from '@backtalk/kit';
+import {
+  deleteFacts,
+  dropPayload,
+  markGoing,
+  payloadBytes,
+  type BlobStore,
+  type Broker,
+  type DeletionOptions,
+} from '@backtalk/kit';
 import type { Output } from './output.js';
 import type { TrimmedRow } from './trim-plan.js';
 
@@ -49,17 +57,33 @@ export async function deleteRows(
     for (let start = 0; start < rows.length && !signal.aborted; start += atOnce) {
       const group = rows.slice(start, start + atOnce);
       for (const row of group) await count(broker, deleted, row);
-      await deleteFacts(
-        broker,
-        group.map(({ sequence }) => sequence),
-        { overwrite },
-      );
-      // After their facts: a fact without its payload could not be read.
-      for (const { payload } of group) if (payload !== undefined) await dropPayload(broker, blobs, payload);
+      await deleteGroup({ broker, blobs }, group, { overwrite });
       progress.update(deleted.facts, 'facts');
     }
   } finally {
     progress.stop();
   }
   return deleted;
+}
+
+/** Facts of a policy, from the stream of weights. */
+export async function deletePolicyFacts(tools: Stores, sequences: readonly number[], payloads: readonly Row[]) {
+  const beside = new Map(payloads.map((row) => [row.sequence, row]));
+  const rows = sequences.map((sequence) => beside.get(sequence) ?? { sequence, payload: undefined });
+  await deleteGroup(tools, rows, { from: 'WEIGHTS', overwrite: true });
+}
+
+type Stores = Pick<LogTools, 'broker' | 'blobs'>;
+
+interface Row extends Pick<TrimmedRow, 'sequence' | 'payload'> {
+  /** Of a fact of a policy. */
+  readonly subject?: string;
+}
+
+async function deleteGroup({ broker, blobs }: Stores, rows: readonly Row[], options: DeletionOptions): Promise<void> {
+  const sequences = rows.map(({ sequence }) => sequence);
+  for (const { payload, subject } of rows) if (payload !== undefined) await markGoing(broker, payload, subject);
+  await deleteFacts(broker, sequences, options);
+  // After their facts: a fact without its payload could not be read.
+  for (const { payload } of rows) if (payload !== undefined) await dropPayload(broker, blobs, payload);
 }

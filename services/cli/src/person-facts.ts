@@ -1,6 +1,6 @@
 // What the log holds of a person. In: a person, as subjects name them. Out: the rows of their turns and of what they said of others' answers,
 // dead letters about them, and the facts of policies, from which it follows what learned from them.
-import { deadLetters, FactReader, idsOfSubject, type DeadLetter } from '@backtalk/kit';
+import { deadLetters, FactReader, idsOfSubject, type DeadLetter, type FactHeadersRow } from '@backtalk/kit';
 import type { TurnJudged } from '@backtalk/proto/facts';
 import type { LogTools } from './delete-rows.js';
 import { revisionOf, type Person, type PolicyLog, type SaidOfOthers } from './forget-plan.js';
@@ -90,18 +90,16 @@ export async function policyLogs(
   return logs;
 }
 
-/** Of these facts of a policy, the payloads that lie beside the log. */
+/** Of a policy, the facts whose payloads lie beside the log. */
 export async function payloadsOf(
   { broker, blobs, signal }: LogTools,
   policy: string,
-  sequences: readonly number[],
-): Promise<string[]> {
-  const wanted = new Set(sequences);
+): Promise<FactHeadersRow<(typeof policyFacts)[number]>[]> {
   const filter = Object.fromEntries(policyFacts.map((name) => [name, { policy }]));
-  const payloads: string[] = [];
-  for await (const { sequence, payload } of new FactReader(broker, blobs).headers(policyFacts, { filter, signal }))
-    if (payload !== undefined && wanted.has(sequence)) payloads.push(payload);
-  return payloads;
+  const beside: FactHeadersRow<(typeof policyFacts)[number]>[] = [];
+  for await (const row of new FactReader(broker, blobs).headers(policyFacts, { filter, signal }))
+    if (row.payload !== undefined) beside.push(row);
+  return beside;
 }
 
 /** They hold no text, but name the subject of a fact. */

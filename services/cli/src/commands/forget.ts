@@ -3,10 +3,10 @@
 // versions is learned again, by the same steps without them. Each step may be repeated: stopped anywhere, the same command goes on.
 import { closeSync, ftruncateSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { asBacktalkError, deadLetters, type BacktalkError, deleteFacts, dropPayload, systemClock } from '@backtalk/kit';
+import { asBacktalkError, deadLetters, type BacktalkError, sweepPayloads, systemClock } from '@backtalk/kit';
 import { confirm } from '../confirm.js';
 import { withBroker, type Connection } from '../connection.js';
-import { deleteRows, type LogTools } from '../delete-rows.js';
+import { deletePolicyFacts, deleteRows, type LogTools } from '../delete-rows.js';
 import { cliErrors } from '../errors.js';
 import { forgettingOf, isReady, type Answering, type Person, type PolicyForgetting } from '../forget-plan.js';
 import { leaveLedgers, settlePolicy, type Forgetting } from '../forget-steps.js';
@@ -66,6 +66,8 @@ export async function forget(context: CommandContext, user: string, flags: Forge
   const key = flags.dryRun ? undefined : signingKey(connection, flags.key);
   await withBroker(connection, async (broker, blobs) => {
     const tools = { broker, blobs, output, signal };
+    // What an earlier try was about to delete when it broke off: no fact tells of it any more.
+    if (!flags.dryRun) await sweepPayloads(broker, blobs, 0);
     const held = await heldOf(tools, person);
     if (isNothing(held) || key === undefined) return sayHeld(context, held, { user, tenant }, flags.dryRun);
     const keys = await keysOf(connection, { user, tenant });
@@ -165,9 +167,7 @@ async function dropWhatLearned(
   const all = logs.flatMap(({ trained }) => trained.map(({ message }) => message.manifestDigest));
   const others = all.filter((digest) => !theirs.has(digest));
   const files = await deleteFilesOf(blobs, [...manifests, ...replayed], others);
-  const payloads = await payloadsOf(tools, policy, facts);
-  await deleteFacts(broker, facts, { from: 'WEIGHTS', overwrite: true });
-  for (const digest of payloads) await dropPayload(broker, blobs, digest);
+  await deletePolicyFacts(tools, facts, await payloadsOf(tools, policy));
   return { policy, learned: [...learned], answers: earlier[0]?.version ?? '', facts: facts.length, files };
 }
 

@@ -1,4 +1,4 @@
-import { TurnOpened } from '@backtalk/proto/facts';
+import { BatchClosed, TurnOpened } from '@backtalk/proto/facts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { folderBlobStore } from '../blobs/folder-blob-store.js';
 import { blobErrors, type BlobStore } from '../blobs/blob-store.js';
@@ -7,7 +7,8 @@ import { newId, sha256Hex } from '../identity/ids.js';
 import { startNats, type TestNats } from '../testing/nats-server.js';
 import { TemporaryDirectory } from '../testing/temporary-directory.js';
 import { subjectOf } from '../topology/subjects.js';
-import { adoptPayloads, sweepPayloads } from './payloads.js';
+import { deleteFacts } from './delete-facts.js';
+import { adoptPayloads, dropPayload, markGoing, sweepPayloads } from './payloads.js';
 import { FactPublisher } from './publisher.js';
 import { FactReader } from './reader.js';
 
@@ -123,6 +124,38 @@ describe('the payload of a large fact', () => {
     await expect(publish(fact, dies)).rejects.toMatchObject({ code: 'blob_store_full' });
     expect(await blobs.has(digest)).toBe(before === 'its fact');
     expect(await sweepPayloads(trainer, blobs, noGrace)).toEqual({ swept: 1, bytes: 0 });
+    expect(await blobs.has(digest)).toBe(false);
+  });
+
+  it('goes at the next sweep when its deletion broke off, and no sooner than its fact', async () => {
+    const { fact, digest } = large();
+    await publish(fact);
+    await markGoing(trainer, digest);
+    expect(await sweepPayloads(trainer, blobs, 0)).toMatchObject({ swept: 0 });
+    await forget(fact);
+    const broken: BlobStore = {
+      put: (bytes) => blobs.put(bytes),
+      get: (name) => blobs.get(name),
+      has: (name) => blobs.has(name),
+      list: () => blobs.list(),
+      delete: () => Promise.reject(blobErrors.blobStoreFailed({ doing: 'delete', reason: 'EIO' })),
+    };
+    await expect(dropPayload(trainer, broken, digest)).rejects.toMatchObject({ code: 'blob_store_failed' });
+    expect(await sweepPayloads(trainer, blobs, 0)).toEqual({ swept: 1, bytes: 0 });
+    expect(await blobs.has(digest)).toBe(false);
+  });
+
+  it('of a policy goes at the next sweep when its deletion broke off, and no sooner than its fact', async () => {
+    const publisher = new FactPublisher(trainer, { blobs });
+    const batch = (number: number, why: string) => BatchClosed.fromPartial({ policy: 'p', number, why });
+    const first = batch(1, 'x'.repeat(1_000_000));
+    const digest = sha256Hex(BatchClosed.encode(first).finish());
+    const { sequence } = await publisher.publish('batchClosed', first, { expectSequence: 0 });
+    await publisher.publish('batchClosed', batch(2, ''), { expectSequence: sequence });
+    await markGoing(trainer, digest, subjectOf('batchClosed', first));
+    expect(await sweepPayloads(trainer, blobs, noGrace)).toMatchObject({ swept: 0 });
+    await deleteFacts(admin, [sequence], { from: 'WEIGHTS' });
+    expect(await sweepPayloads(trainer, blobs, 0)).toEqual({ swept: 1, bytes: 0 });
     expect(await blobs.has(digest)).toBe(false);
   });
 

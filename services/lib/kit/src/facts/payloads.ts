@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { BlobStore } from '../blobs/blob-store.js';
 import type { Broker } from '../broker/connect.js';
 import { brokerErrors } from '../broker/errors.js';
-import { surelyLastOfSubject } from '../broker/last-of-subject.js';
+import { lastOfSubjectKnown, surelyLastOfSubject } from '../broker/last-of-subject.js';
 import { readStream } from '../broker/read-stream.js';
 import { brokerError } from '../broker/translate.js';
 import { isBacktalkError } from '../errors/backtalk-error.js';
@@ -22,7 +22,14 @@ const stream = boundedStream;
 const bucket = 'payloads';
 const askTimeoutMs = 5_000;
 
-const payloadSchema = z.object({ subject: z.string(), bytes: z.number().int().min(0) });
+const payloadSchema = z.object({
+  subject: z.string(),
+  bytes: z.number().int().min(0),
+  /** Of its fact, where that is another than the bounded one. */
+  stream: z.literal('WEIGHTS').optional(),
+  /** It is going: no writer's name, so that no grace holds, and it stands until the blob is deleted, whatever breaks off before. */
+  isGoing: z.boolean().optional(),
+});
 type Payload = z.infer<typeof payloadSchema>;
 
 function payloads(broker: Broker): KvBucket<Payload> {
@@ -40,7 +47,7 @@ export interface PayloadSweep {
   readonly bytes: number;
 }
 
-/** @param youngestMs what was named later stays: its writer may be about to store the fact */
+/** @param youngestMs what was named later stays, unless it is going: its writer may be about to store the fact */
 export async function sweepPayloads(broker: Broker, blobs: BlobStore, youngestMs: number): Promise<PayloadSweep> {
   let swept = 0;
   let bytes = 0;
@@ -49,8 +56,9 @@ export async function sweepPayloads(broker: Broker, blobs: BlobStore, youngestMs
     const digest = subject.slice(bucketSubject(bucket, '').length);
     const payload = readPayload(data);
     if (payload === undefined) continue;
-    if (timeMs <= youngestMs && !(await isNamed(broker, payload.subject, digest))) {
-      if (await sweepPayload(broker, blobs, { digest, subject, sequence })) swept += 1;
+    const isDue = payload.isGoing === true || timeMs <= youngestMs;
+    if (isDue && !(await isNamed(broker, payload, digest))) {
+      if (await sweepPayload(broker, blobs, { digest, payload, sequence })) swept += 1;
     } else bytes += payload.bytes;
   }
   return { swept, bytes };
@@ -77,12 +85,25 @@ export async function payloadBytes(broker: Broker, digest: string): Promise<numb
   return (await payloads(broker).get(digest))?.value.bytes ?? 0;
 }
 
+/**
+ * Before its fact is deleted: when that breaks off afterwards, the next sweep finds the blob.
+ *
+ * @param subject of its fact in the stream of weights, whose payloads have no names before
+ */
+export async function markGoing(broker: Broker, digest: string, subject?: string): Promise<void> {
+  const entry = await payloads(broker).get(digest);
+  const own: Payload | undefined = subject === undefined ? undefined : { subject, bytes: 0, stream: 'WEIGHTS' };
+  const payload = entry?.value ?? own;
+  if (payload !== undefined) await markEntry(broker, { digest, payload, sequence: entry?.revision ?? 0 });
+}
+
 /** With its fact, which was deleted: no sweep has to find it. */
 export async function dropPayload(broker: Broker, blobs: BlobStore, digest: string): Promise<void> {
   const subject = bucketSubject(bucket, digest);
   const entry = await surelyLastOfSubject(broker, bucketStream(bucket), subject, askTimeoutMs);
-  if (entry === undefined) await blobs.delete(digest);
-  else await sweepPayload(broker, blobs, { digest, subject, sequence: entry.sequence });
+  const payload = entry && readPayload(entry.data);
+  if (payload === undefined) await blobs.delete(digest);
+  else await sweepPayload(broker, blobs, { digest, payload, sequence: entry?.sequence ?? 0 });
 }
 
 /** Names the payloads of facts that were stored before there was the bucket: of those that the trainer may read, which sweeps. */
@@ -111,34 +132,53 @@ function readPayload(data: Uint8Array): Payload | undefined {
   return payloadSchema.safeParse(json).data;
 }
 
-async function isNamed(broker: Broker, subject: string, digest: string): Promise<boolean> {
-  const fact = await surelyLastOfSubject(broker, stream, subject, askTimeoutMs);
-  return fact?.headers?.get(blobHeader) === digest;
+async function isNamed(broker: Broker, { subject, stream: other }: Payload, digest: string): Promise<boolean> {
+  if (other === undefined) {
+    const fact = await lastOfSubjectKnown(broker, stream, subject, askTimeoutMs);
+    return fact?.headers?.get(blobHeader) === digest;
+  }
+  // A chain: the fact need not be the newest.
+  for await (const { headers } of readStream({ broker, stream: other, filter: subject, headersOnly: true }))
+    if (headers?.get(blobHeader) === digest) return true;
+  return false;
 }
 
 interface Entry {
   readonly digest: string;
-  readonly subject: string;
+  readonly payload: Payload;
   readonly sequence: number;
 }
 
+/** In the state that was looked at. Out: where it stands now; undefined where a writer was first. */
+async function markEntry(broker: Broker, { digest, payload, sequence }: Entry): Promise<number | undefined> {
+  try {
+    return await payloads(broker).update(digest, { ...payload, isGoing: true }, sequence);
+  } catch (error) {
+    if (!isBacktalkError(error, 'kv_conflict')) throw error;
+    return undefined;
+  }
+}
+
 /**
- * The name goes first, and only in the state that was looked at; then the blob. A writer that names it anew in between finds its blob
- * put back: it names before it puts, so that either its name is seen here, or its put comes after the deletion.
+ * The name goes last: what breaks off before is swept later. A writer that names it anew in between finds its blob put back: it names
+ * before it puts, so that either its name is seen here, or its put comes after the deletion.
  */
-async function sweepPayload(broker: Broker, blobs: BlobStore, { digest, subject, sequence }: Entry): Promise<boolean> {
+async function sweepPayload(broker: Broker, blobs: BlobStore, entry: Entry): Promise<boolean> {
+  const { digest } = entry;
   const content = await blobs.get(digest).catch((error: unknown) => {
     if (isBacktalkError(error, 'blob_missing') || isBacktalkError(error, 'blob_corrupt')) return undefined;
     throw error;
   });
+  const going = await markEntry(broker, entry);
+  if (going === undefined) return false;
+  await blobs.delete(digest);
+  const subject = bucketSubject(bucket, digest);
   const named = bucketStream(bucket);
   try {
-    const { purged } = await broker.jsm.streams.purge(named, { filter: subject, seq: sequence + 1 });
-    if (purged === 0) return false;
+    await broker.jsm.streams.purge(named, { filter: subject, seq: going + 1 });
   } catch (error) {
     throw brokerError(error, { doing: 'sweep payloads of facts', stream: named });
   }
-  await blobs.delete(digest);
   if ((await surelyLastOfSubject(broker, named, subject, askTimeoutMs)) === undefined) return true;
   if (content !== undefined) await blobs.put(content);
   return false;
