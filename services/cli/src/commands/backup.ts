@@ -46,6 +46,9 @@ export async function backup({ connection, output }: CommandContext, to: string)
     ),
   );
   output.line(`${String(manifest.blobs)} blobs; everything is in ${folder}.`);
+  const { corruptBlobs: corrupt } = manifest;
+  if (corrupt.length > 0)
+    output.line(`Not copied, since their bytes are not those that were stored: blobs ${corrupt.join(', ')}.`);
   if (files.length > 0) output.line('It holds passwords and keys: keep it where only you can read it.');
   output.line(`Go on from it: npm start -- --data NEW --restore ${shellQuoted(folder)}${flagsOf(connection)}`);
 }

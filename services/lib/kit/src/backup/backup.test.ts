@@ -175,6 +175,18 @@ describe('a backup', () => {
     expect(readManifest(folders.join('copy')).served).toBeUndefined();
   });
 
+  it('a backup leaves out a blob that is rotten, and names it', async () => {
+    const blobs = folderBlobStore(folders.join('rotten'));
+    const [sound, rotten] = [await blobs.put(Buffer.from('sound')), await blobs.put(Buffer.from('rotten'))];
+    writeFileSync(folders.join('rotten', rotten.slice(0, 2), rotten), 'rotted');
+    const folder = folders.join('without-rotten');
+    const manifest = await backUp({ broker: await nats.connect('admin'), blobs, folder });
+    expect(manifest).toMatchObject({ blobs: 1, corruptBlobs: [rotten] });
+    expect(readManifest(folder).corruptBlobs).toEqual([rotten]);
+    const copied = folderBlobStore(join(folder, 'blobs'));
+    expect([await copied.has(sound), await copied.has(rotten)]).toEqual([true, false]);
+  });
+
   it('a backup does not overwrite another', async () => {
     const broker = await nats.connect('admin');
     const blobs = folderBlobStore(folders.join('blobs'));

@@ -59,10 +59,11 @@ export async function backUp(options: BackUpOptions): Promise<Manifest> {
     await copyFile(path, join(folder, 'files', name));
     await chmod(join(folder, 'files', name), 0o600);
   }
-  const copied = await copyBlobs(blobs, folderBlobStore(join(folder, 'blobs')), onProgress);
+  const corruptBlobs: string[] = [];
+  const copied = await copyBlobs(blobs, folderBlobStore(join(folder, 'blobs')), onProgress, corruptBlobs);
   const names = files.map(({ name }) => name);
   const takenAt = new Date().toISOString();
-  const manifest: Manifest = { format: 1, takenAt, streams, blobs: copied, files: names, served };
+  const manifest: Manifest = { format: 1, takenAt, streams, blobs: copied, corruptBlobs, files: names, served };
   writeManifest(folder, manifest);
   return manifest;
 }
@@ -135,15 +136,26 @@ async function copyStream(broker: Broker, stream: (typeof keptStreams)[number], 
   }
 }
 
-/** Each is checked against its digest as it is read; those that are there already are not written again. */
-async function copyBlobs(from: BlobStore, to: BlobStore, onProgress?: BackUpOptions['onProgress']): Promise<number> {
+/**
+ * Each is checked against its digest as it is read; those that are there already are not written again.
+ *
+ * @param corruptBlobs gets the digests of those with other bytes than their name says, which are passed over; without it, the first ends the copy
+ */
+async function copyBlobs(
+  from: BlobStore,
+  to: BlobStore,
+  onProgress: BackUpOptions['onProgress'],
+  corruptBlobs?: string[],
+): Promise<number> {
   let copied = 0;
   for await (const { digest } of from.list()) {
     if (!(await to.has(digest))) {
       // Deleted meanwhile, as those are that nothing refers to.
       const bytes = await from.get(digest).catch((error: unknown) => {
-        if (asBacktalkError(error).code === 'blob_missing') return undefined;
-        throw error;
+        const { code } = asBacktalkError(error);
+        if (code === 'blob_corrupt' && corruptBlobs !== undefined) corruptBlobs.push(digest);
+        else if (code !== 'blob_missing') throw error;
+        return undefined;
       });
       if (bytes === undefined) continue;
       await to.put(bytes);

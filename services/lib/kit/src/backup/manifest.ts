@@ -43,6 +43,8 @@ const schema = z.object({
   takenAt: z.string(),
   streams: z.array(snapshotFile),
   blobs: z.number(),
+  /** Digests of blobs that were rotten already, and are not in the copy. */
+  corruptBlobs: z.array(z.string()).default([]),
   /** Further files of the installation, below `files/`. */
   files: z.array(z.enum(keptFiles)),
   /** Left out by a cluster, which does not say it, and by earlier releases. */

@@ -106,6 +106,9 @@ describe('the object store', () => {
     const admin = await nats.connect('admin');
     const bucket = await admin.js.views.os('blobs');
     expect(bytes.equals((await bucket.getBlob(digest)) ?? new Uint8Array())).toBe(true);
+    await bucket.putBlob({ name: 'of another client' }, bytes);
+    expect((await collect(store.list())).map((blob) => blob.digest)).toEqual([digest]);
+    await bucket.delete('of another client');
     await store.delete(digest);
     expect(await bucket.getBlob(digest)).toBeNull();
     const { state } = await admin.jsm.streams.info(blobStream, { subjects_filter: blobPieces });

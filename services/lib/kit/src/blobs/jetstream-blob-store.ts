@@ -17,7 +17,7 @@ import { asBacktalkError, isBacktalkError } from '../errors/backtalk-error.js';
 import { newId, sha256Hex } from '../identity/ids.js';
 import { systemClock } from '../time/clock.js';
 import { blobBucket, blobDescriptions, blobPieces, blobStream } from '../topology/buckets.js';
-import { blobErrors, type BlobInfo, type BlobStore, checkDigest, isSound } from './blob-store.js';
+import { blobErrors, type BlobInfo, type BlobStore, checkDigest, isDigest, isSound } from './blob-store.js';
 
 interface JetStreamBlobOptions {
   /** Of one request to the broker. */
@@ -110,7 +110,7 @@ class JetStreamBlobStore implements BlobStore {
     const reading = { broker: this.broker, stream: blobStream, filter: blobDescriptions };
     for await (const { data, timeMs } of readStream(reading)) {
       const { name: digest, size: bytes, deleted } = read(data);
-      if (!deleted) yield { digest, bytes, modifiedMs: timeMs };
+      if (!deleted && isDigest(digest)) yield { digest, bytes, modifiedMs: timeMs };
     }
   }
 
