@@ -2,6 +2,8 @@
 // Agents put observations there, and people paste mails, pages and logs: their authors give no instructions. It
 // goes by form alone (markup, labels, rules, indents, fields, addresses), never by what a text is about, and where the form
 // leaves a doubt, the text is foreign: an instruction that is missed can be said again.
+import { hasLastingWords } from './hints/lasting-words.js';
+import { itemOfList } from './list-items.js';
 import { cutBetween, markedWords, wholeSentences } from './own-words.js';
 
 /** More than this is an essay, or a paste without any mark. */
@@ -47,11 +49,13 @@ export function saidWords(text: string): string {
     if (indented.test(line) || isFields(bare)) continue;
     const [, head = ''] = label.exec(bare) ?? [];
     // What a label or a rule begins has no end that could be seen.
-    if (rule.test(bare) || (head !== '' && !spoken.test(head))) break;
+    const introduces = bare.endsWith(':');
+    const next = introduces ? lines.slice(at + 1).find((later) => later.trim() !== '') : undefined;
+    const isOwnList = introduces && hasLastingWords(bare) && itemOfList(next) !== undefined;
+    if (rule.test(bare) || (head !== '' && !spoken.test(head) && !isOwnList)) break;
     // It introduces what another wrote, and without that it is half of a sentence.
-    if (bare.endsWith(':')) {
-      const isLast = lines.slice(at + 1).every((later) => later.trim() === '');
-      kept.push(isLast ? bare : cutBetween(bare, ''));
+    if (introduces && !isOwnList) {
+      kept.push(next === undefined ? bare : cutBetween(bare, ''));
       break;
     }
     kept.push(bare);

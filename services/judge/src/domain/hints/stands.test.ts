@@ -122,6 +122,15 @@ describe('words that hold beyond their turn', () => {
     expect(standing(said)).toEqual(sentences);
   });
 
+  it('a list is one wish with what introduces it', () => {
+    const list = 'Thanks. From now on:\n- Answer briefly.\n- use metric units\n\n- no tables\nWhat is tea?';
+    expect(standing(list)).toEqual(['From now on: Answer briefly; use metric units; no tables']);
+    const long = Array.from({ length: 20 }, (_, at) => `- use metric units, please ${String(at)}`).join('\n');
+    const [wish = '', ...rest] = standing(`From now on:\n${long}`);
+    expect(wish).toMatch(/^From now on: use metric units, please 0; .* please \d$/);
+    expect([wish.length <= 200, rest]).toEqual([true, []]);
+  });
+
   it('reads head and tail of words that are longer than a person writes', () => {
     const wish = 'From now on use metric units.';
     const essay = 'x'.repeat(50_000);

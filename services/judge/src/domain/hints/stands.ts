@@ -3,6 +3,7 @@
 // for a standing wish: so the bound is above even odds. Pure.
 import { clip } from '@backtalk/kit';
 import { ownWords } from '../own-words.js';
+import { withListsJoined } from '../list-items.js';
 import { sentenceEnd } from '../sentence-ends.js';
 import { wordsAlone, type IsBare } from '../words/bare.js';
 import { featuresOf } from '../words/features.js';
@@ -48,11 +49,10 @@ export function createStandingSentences(weights: WordWeights, isBare: IsBare): S
 }
 
 export function sentencesOf(said: string): string[] {
-  return clip(said, charactersMax)
-    .replaceAll('\u2019', "'")
-    .split('\n')
+  const lines = clip(said, charactersMax).replaceAll('\u2019', "'").split('\n');
+  return withListsJoined(lines.filter((line) => line.trim() !== ''))
     .flatMap((line) => line.split(sentenceEnd))
     .map((sentence) => sentence.trim())
-    .filter((sentence) => sentence !== '' && sentence.length <= sentenceCharactersMax)
+    .filter((sentence) => sentence.length <= sentenceCharactersMax)
     .slice(0, sentencesMax);
 }
