@@ -2,12 +2,15 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { TurnOpened } from '@backtalk/proto/facts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { BlobStore } from '../blobs/blob-store.js';
 import { folderBlobStore } from '../blobs/folder-blob-store.js';
 import { consumeFacts } from '../facts/consumer.js';
+import { sweepPayloads } from '../facts/payloads.js';
 import { FactPublisher } from '../facts/publisher.js';
 import { FactReader } from '../facts/reader.js';
 import { newTurnId } from '../identity/ids.js';
 import { Metrics } from '../telemetry/metrics.js';
+import { collect } from '../testing/collect.js';
 import { startNats, type TestNats } from '../testing/nats-server.js';
 import { silentLogger } from '../testing/silent-logger.js';
 import { TemporaryDirectory } from '../testing/temporary-directory.js';
@@ -173,6 +176,34 @@ describe('a backup', () => {
     await backUp({ ...start, folder: folders.join('served'), served });
     expect(readManifest(folders.join('served')).served).toEqual(served);
     expect(readManifest(folders.join('copy')).served).toBeUndefined();
+  });
+
+  it('a payload that was stored while blobs were copied is swept after the restore when its fact is not in the copy', async () => {
+    const empty = await startNats({ streams: false });
+    try {
+      const blobs = folderBlobStore(folders.join('payloads'));
+      const publisher = new FactPublisher(await nats.connect('gateway'), { blobs });
+      const large = { ...person, turn: newTurnId(), declaredSession: 'x'.repeat(1_000_000) };
+      const late: BlobStore = {
+        put: (bytes) => blobs.put(bytes),
+        get: (digest) => blobs.get(digest),
+        has: (digest) => blobs.has(digest),
+        delete: (digest) => blobs.delete(digest),
+        list: async function* () {
+          await publisher.publish('turnOpened', TurnOpened.fromPartial(large));
+          yield* blobs.list();
+        },
+      };
+      const folder = folders.join('late');
+      expect(await backUp({ broker: await nats.connect('admin'), blobs: late, folder })).toMatchObject({ blobs: 1 });
+      const broker = await empty.connect('admin');
+      const restored = folderBlobStore(folders.join('late-restored'));
+      await restoreBackup({ broker, blobs: restored, folder });
+      expect(await sweepPayloads(broker, restored, Number.MAX_SAFE_INTEGER)).toMatchObject({ swept: 1 });
+      expect(await collect(restored.list())).toEqual([]);
+    } finally {
+      await empty.stop();
+    }
   });
 
   it('a backup leaves out a blob that is rotten, and names it', async () => {

@@ -1,7 +1,7 @@
 // A copy of a running installation in a folder, and an installation made from such a copy. Streams keep their sequences and
 // their consumers' positions, so that nothing is handled twice; what is rebuilt from the log (routes, load, leases, all of
 // Valkey) is left out. No batch may close between the copy of the turns and that of the weights: a turn is pending in both
-// or taken in both. Blobs come last, so that every batch and version finds its bytes.
+// or taken in both. Blobs come after the log, so that every batch and version finds its bytes, and what names payloads comes last.
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
 import { chmod, copyFile, mkdir, open } from 'node:fs/promises';
@@ -13,6 +13,7 @@ import { asBacktalkError, defineErrors } from '../errors/backtalk-error.js';
 import { type StreamBounds, streamPlans } from '../topology/streams.js';
 import { makeFolder } from './make-folder.js';
 import {
+  afterBlobs,
   apart,
   type keptFiles,
   type keptStreams,
@@ -61,6 +62,7 @@ export async function backUp(options: BackUpOptions): Promise<Manifest> {
   }
   const corruptBlobs: string[] = [];
   const copied = await copyBlobs(blobs, folderBlobStore(join(folder, 'blobs')), onProgress, corruptBlobs);
+  streams.push(await copyStream(broker, afterBlobs, folder));
   const names = files.map(({ name }) => name);
   const takenAt = new Date().toISOString();
   const manifest: Manifest = { format: 1, takenAt, streams, blobs: copied, corruptBlobs, files: names, served };

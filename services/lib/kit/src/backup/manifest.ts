@@ -8,7 +8,9 @@ import { backupErrors } from './backup.js';
 /** What a backup is made of: nothing else is read, and nothing is written elsewhere, whatever a manifest says. */
 export const apart = ['KV_keys', 'KV_settings', 'KV_refusals', 'DEAD', 'REPLAY'] as const;
 export const together = ['TURNS', 'WEIGHTS'] as const;
-export const keptStreams = [...apart, ...together] as const;
+/** After the blobs: a payload is named before it is put, so that each that was copied has its name. */
+export const afterBlobs = 'KV_payloads';
+export const keptStreams = [...apart, ...together, afterBlobs] as const;
 export const keptFiles = ['secrets.json', 'keys.json'] as const;
 
 /** Below the backup's folder. */
