@@ -31,7 +31,14 @@ function documentOf<T>(bucket: BucketName, keyOf: (policy: string) => string, sc
       update: (value, revision) => values.update(key, value, revision),
       delete: () => values.delete(key),
       watch: (onValue, signal) =>
-        values.watch(key, (change) => onValue(change.kind === 'put' ? change.value : undefined), signal),
+        values.watch(
+          key,
+          (change) => {
+            // Documents do not expire: the copy that the watch now hears lags behind, or the bucket was lost, and what was asked for holds.
+            if (change.kind !== 'expired') onValue(change.kind === 'put' ? change.value : undefined);
+          },
+          signal,
+        ),
     };
   };
 }
