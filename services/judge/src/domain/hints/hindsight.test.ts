@@ -34,7 +34,27 @@ describe('what becomes a lesson of a longer message', () => {
     expect(message.stands).toBe(true);
     expect(message.hint).toContain(complaint);
     expect(asWording(ownWish(message).text)).toBe(wanted);
-    expect(ownWish(judged(`Too long. ${wanted}`)).text).toBe(`Too long. ${wanted}`);
+  });
+
+  it('what else is said, a fact for one, stays with its turn', () => {
+    const said = `No, the capital of Australia is Canberra. ${wanted}`;
+    expect(judged(said)).toMatchObject({ hint: said, stands: true, wish: { text: wanted, stands: true } });
+    const feedback = FeedbackGiven.fromPartial({ ...place, giver: 'u', correction: said, digest: 'd1' });
+    const beside = { next: undefined, read: () => 0 as const, standing: hearing.standing };
+    const { message } = judgeFeedback({ ...beside, feedback, before: undefined, session: 's', revision: 1 });
+    expect(message).toMatchObject({ hint: said, stands: true, wish: { text: wanted, stands: true } });
+  });
+
+  it('words that all stand are hint and wish in one, however they are laid out', () => {
+    for (const said of ['From now on don\u2019t ever use tables.', 'From now on:\n- no tables\n- metric units'])
+      expect(judged(said)).toMatchObject({ hint: hearing.standing(said)[0], stands: true, wish: undefined });
+  });
+
+  it('of two wishes that no lesson can hold together, the first is kept whole', () => {
+    const first = `From now on give every length that you mention in metres, and ${'never, ever '.repeat(5)}in feet.`;
+    const second = 'Always answer in short sentences, each on a line of its own, and without any greeting before them.';
+    expect(`${first} ${second}`.length).toBeGreaterThan(200);
+    expect(ownWish(judged(`${first} ${second}`))).toMatchObject({ text: first, stands: true });
   });
 
   it('a wish beyond what a hint can hold is kept, too', () => {

@@ -23,7 +23,7 @@ export interface Hindsight {
   /** What may be shown in its place. */
   readonly others?: readonly string[];
   readonly stands: boolean;
-  /** The sentences that stand, where the hint is more than a lesson can hold, or another's words for what the person said. */
+  /** The sentences that stand, as far as a lesson can hold them, where the hint is not just these. */
   readonly wished?: string;
   /** An agent told it of the person: it is no wish of theirs beyond the turn. */
   readonly told?: true;
@@ -69,7 +69,7 @@ export function hindsightOf(
   const isRead = isWish || next.text.trim().length <= standingCharactersMax;
   const standing = isRead ? standingIn(next.userText) : [];
   if (!isWish && standing.length === 0) return { hint: '', stands: false, dropped };
-  const own = isWish ? asHint(next.userText) : asHint(standing.join(' '));
+  const own = isWish ? hintFrom(next.userText, standing) : asHint(standing.join(' '));
   const candidates = isAgreed ? agreeing.filter((vote) => said.includes(vote)).map(({ hint }) => hint) : [];
   const chosen = chooseHint(candidates, answer, choice);
   const hint = chosen.hint || own;
@@ -77,10 +77,7 @@ export function hindsightOf(
     return { hint: '', stands: false, dropped: [...dropped, 'template_token'] };
   }
   const others = chosen.others.filter((other) => !breaksTemplate([other]));
-  // What a vote wrote may be about the rest of the message: what stands is kept in the words that say so.
-  const wished =
-    chosen.hint !== '' && standing.length > 0 ? { stands: true, wished: asHint(standing.join(' ')) } : undefined;
-  return { hint, others, ...(wished ?? standingWith(hint, standing)), dropped };
+  return { hint, others, ...standingWith(hint, standing), dropped };
 }
 
 /** What stands of the words that began a conversation: no answer comes before them, so that they are no turn's next state. */
@@ -94,12 +91,32 @@ export function wishedFirst(
   // Where nothing else is asked, it may be all about one answer: "write them that I am late from now on".
   const isAlone = sentencesOf(said).length === found.length;
   const isMeant = !isAlone || found.some((sentence) => startsLasting(sentence));
-  return found.length > 0 && isMeant ? asHint(found.join(' ')) : undefined;
+  return found.length > 0 && isMeant ? asWish(found) : undefined;
 }
 
+/** What else the hint says, a fact for one, is about its turn alone: what stands is kept in the words that say so. */
 function standingWith(hint: string, standing: readonly string[]): Pick<Hindsight, 'stands' | 'wished'> {
   if (hint === '' || standing.length === 0) return { stands: false };
-  return hint.length <= wordingCharsMax ? { stands: true } : { stands: true, wished: asHint(standing.join(' ')) };
+  const wished = asWish(standing);
+  return wished === hint ? { stands: true } : { stands: true, wished };
+}
+
+/** As many of the sentences as a lesson can hold, each whole. */
+function asWish(standing: readonly string[]): string {
+  return standing.reduce((wish, sentence) => {
+    const longer = asHint(`${wish} ${sentence}`);
+    return wish === '' || longer.length <= wordingCharsMax ? longer : wish;
+  }, '');
+}
+
+/** Where all that was said stands, in the words of the wish, so that a teacher is shown it once. */
+function hintFrom(said: string, standing: readonly string[]): string {
+  const wish = standing.join(' ');
+  return asHint(lettersOf(wish) === lettersOf(said) ? wish : said);
+}
+
+function lettersOf(text: string): string {
+  return text.replaceAll(/[^\p{L}]/gu, '');
 }
 
 /** Of a person who refused a call. */
@@ -119,7 +136,7 @@ export function hindsightOfFeedback(
   const words = said.join('\n');
   const standing = standingIn(words);
   if (!isBad && standing.length === 0) return none;
-  const hint = asHint(isBad ? words : standing.join(' '));
+  const hint = isBad ? hintFrom(words, standing) : asHint(standing.join(' '));
   if (breaksTemplate([...texts, hint])) return { hint: '', stands: false, dropped: ['template_token'] };
   return { hint, ...standingWith(hint, standing), dropped: [] };
 }
