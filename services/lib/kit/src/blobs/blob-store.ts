@@ -55,6 +55,17 @@ export const blobErrors = defineErrors('blobs', {
     retry: 'stop',
     message: () => 'BACKTALK_BLOB_STORE is s3, and BACKTALK_S3_BUCKET names no bucket: set it.',
   },
+  blobBucketRefused: {
+    code: 'blob_bucket_refused',
+    retry: 'stop',
+    message: (p: { bucket: string; reason: string }) =>
+      `Bucket ${p.bucket} cannot be used (${p.reason}): check BACKTALK_S3_BUCKET, BACKTALK_S3_ACCESS_KEY and BACKTALK_S3_SECRET_KEY.`,
+  },
+  blobSettingsInvalid: {
+    code: 'blob_settings_invalid',
+    retry: 'stop',
+    message: (p: { what: string }) => `BACKTALK_BLOB_STORE is s3, and ${p.what}.`,
+  },
   blobDigestInvalid: {
     code: 'blob_digest_invalid',
     retry: 'never',

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { createServer } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Broker } from '../broker/connect.js';
 import { sha256Hex } from '../identity/ids.js';
@@ -160,6 +161,19 @@ describe('the setting', () => {
     await expect(opening).rejects.toMatchObject({ code: 'blob_bucket_unnamed', retry: 'stop' });
   });
 
+  it.each([
+    ['an endpoint without http://', { s3Endpoint: 's3.local:9000' }, 'BACKTALK_S3_ENDPOINT'],
+    ['an access key alone', { s3AccessKey: 'a' }, 'BACKTALK_S3_SECRET_KEY'],
+    ['a secret key alone', { s3SecretKey: 's' }, 'BACKTALK_S3_ACCESS_KEY'],
+  ])('a setting of s3 with %s stops the start', async (_what, given, named) => {
+    const config = { blobStore: { kind: 's3' }, ...s3None, s3Bucket: 'b', ...given } as const;
+    const error: unknown = await openBlobStore(config, await nats.connect('trainer')).catch(
+      (thrown: unknown) => thrown,
+    );
+    expect(error).toMatchObject({ code: 'blob_settings_invalid', retry: 'stop' });
+    expect(String(error)).toContain(named);
+  });
+
   it('a setting of jetstream without the bucket stops the start', async () => {
     const bare = await startNats({ streams: false });
     const opening = openBlobStore({ blobStore: { kind: 'jetstream' }, ...s3None }, await bare.connect('trainer'));
@@ -174,11 +188,23 @@ describe('S3', () => {
     await expect(store.put(new Uint8Array([1]))).rejects.toMatchObject({ retry: 'later' });
   });
 
+  it('a server that refuses the bucket stops the start', async () => {
+    const server = createServer((_request, response) => {
+      response.writeHead(403, { 'content-type': 'application/xml' });
+      response.end('<Error><Code>AccessDenied</Code></Error>');
+    });
+    const port = await freePort();
+    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+    const opening = openS3BlobStore(s3Options(`http://127.0.0.1:${port}`, 'weights'));
+    await expect(opening).rejects.toMatchObject({ code: 'blob_bucket_refused', retry: 'stop' });
+    server.close();
+  });
+
   it.runIf(hasS3())(
-    `a missing bucket is reported with the settings to check${hasS3() ? '' : ` (${s3Missing()})`}`,
+    `a missing bucket stops the start with the settings to check${hasS3() ? '' : ` (${s3Missing()})`}`,
     async () => {
-      const store = await openS3BlobStore(s3Options(s3?.url ?? '', 'absent'));
-      await expect(store.put(new Uint8Array([1]))).rejects.toMatchObject({ code: 'blob_store_refused' });
+      const opening = openS3BlobStore(s3Options(s3?.url ?? '', 'absent'));
+      await expect(opening).rejects.toMatchObject({ code: 'blob_bucket_refused', retry: 'stop' });
     },
   );
 });

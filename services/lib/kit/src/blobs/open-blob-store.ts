@@ -27,7 +27,7 @@ export async function openBlobStore(config: BlobConfig, broker: Broker): Promise
     case 'jetstream':
       return openJetStreamBlobStore(broker);
     case 's3':
-      if (config.s3Bucket === '') throw blobErrors.blobBucketUnnamed();
+      checkS3(config);
       return openS3BlobStore({
         endpoint: config.s3Endpoint,
         bucket: config.s3Bucket,
@@ -36,4 +36,14 @@ export async function openBlobStore(config: BlobConfig, broker: Broker): Promise
         secretKey: config.s3SecretKey,
       });
   }
+}
+
+function checkS3({ s3Bucket, s3Endpoint, s3AccessKey, s3SecretKey }: BlobConfig): void {
+  if (s3Bucket === '') throw blobErrors.blobBucketUnnamed();
+  if (s3Endpoint !== '' && !(/^https?:\/\//.test(s3Endpoint) && URL.canParse(s3Endpoint)))
+    throw blobErrors.blobSettingsInvalid({ what: 'BACKTALK_S3_ENDPOINT is not an address such as http://host:port' });
+  if ((s3AccessKey === '') !== (s3SecretKey === ''))
+    throw blobErrors.blobSettingsInvalid({
+      what: 'one of BACKTALK_S3_ACCESS_KEY and BACKTALK_S3_SECRET_KEY is missing: set both, or none',
+    });
 }

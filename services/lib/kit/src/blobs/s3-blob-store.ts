@@ -25,6 +25,7 @@ type Sdk = typeof S3;
 const prefix = 'backtalk/';
 const connectWithinMs = 3_000;
 
+/** Throws `blob_bucket_refused` where the server does not let this key list the bucket; one that is away now may be back later. */
 export async function openS3BlobStore(options: S3BlobOptions): Promise<BlobStore> {
   const sdk = await import('@aws-sdk/client-s3');
   const { endpoint, region, accessKey: accessKeyId, secretKey: secretAccessKey, moveWithinMs = 120_000 } = options;
@@ -39,7 +40,13 @@ export async function openS3BlobStore(options: S3BlobOptions): Promise<BlobStore
     maxAttempts: 3,
     requestHandler: { connectionTimeout: connectWithinMs, requestTimeout: moveWithinMs },
   });
-  return new S3BlobStore(sdk, client, options.bucket, { askWithinMs: options.askWithinMs ?? 10_000, moveWithinMs });
+  const { bucket, askWithinMs = 10_000 } = options;
+  const look = new sdk.ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, MaxKeys: 1 });
+  await client.send(look, { abortSignal: AbortSignal.timeout(askWithinMs) }).catch((error: unknown) => {
+    const { code } = s3Error(error, { doing: 'look', bucket });
+    if (code === 'blob_store_refused') throw blobErrors.blobBucketRefused({ bucket, reason: nameOf(error) }, error);
+  });
+  return new S3BlobStore(sdk, client, bucket, { askWithinMs, moveWithinMs });
 }
 
 class S3BlobStore implements BlobStore {
@@ -190,7 +197,7 @@ const ownCodes = new Set(['internal', 'cancelled', 'deadline_exceeded']);
 
 export function s3Error(thrown: unknown, { doing, bucket, digest }: S3Doing): BacktalkError {
   if (thrown instanceof BacktalkError) return thrown;
-  const name = thrown instanceof Error ? thrown.name : '';
+  const name = nameOf(thrown);
   const status = statusOf(thrown);
   if (refused.has(name) || status === 401 || status === 403) {
     return blobErrors.blobStoreRefused({ bucket, reason: name }, thrown);
@@ -202,6 +209,10 @@ export function s3Error(thrown: unknown, { doing, bucket, digest }: S3Doing): Ba
   // No caller may stop a request here: one that ends by itself has waited for an answer that did not come.
   const isOurs = ownCodes.has(translated.code);
   return isOurs ? blobErrors.blobStoreFailed({ doing, reason: name }, thrown) : translated;
+}
+
+function nameOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.name : '';
 }
 
 function statusOf(error: unknown): number | undefined {
