@@ -50,7 +50,8 @@ export class LogRoom {
   }
 
   private async fresh(): Promise<Filling> {
-    if (this.known !== undefined && this.clock.now() < this.known.atMs + looksEveryMs) return this.known;
+    // Either way: a clock that is set back would keep an old sum for as long.
+    if (this.known !== undefined && Math.abs(this.clock.now() - this.known.atMs) < looksEveryMs) return this.known;
     this.looking ??= this.look().finally(() => {
       this.looking = undefined;
     });

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { LogLevel } from '../config/base-settings.js';
 import { defineErrors } from '../errors/backtalk-error.js';
-import { createLogger } from './logger.js';
+import { FakeClock } from '../testing/fake-clock.js';
+import { createLogger, Said } from './logger.js';
 
 function capture(level: LogLevel) {
   const lines: Record<string, unknown>[] = [];
@@ -38,5 +39,15 @@ describe('createLogger', () => {
     logger.warn('failed', { error: errors.busy({ secret: 'swordfish' }, new TypeError('inside')) });
     expect(lines[0]?.['error']).toMatchObject({ code: 'busy', retry: 'later', cause: { message: 'inside' } });
     expect(JSON.stringify(lines)).not.toContain('swordfish');
+  });
+});
+
+describe('what is said again and again', () => {
+  it.each([60_000, -3_600_000])('is due once a minute, also where the clock is set back: %d', async (ms) => {
+    const clock = new FakeClock();
+    const said = new Said(clock);
+    expect([said.isDue('a'), said.isDue('a')]).toEqual([true, false]);
+    await clock.advance(ms);
+    expect(said.isDue('a')).toBe(true);
   });
 });

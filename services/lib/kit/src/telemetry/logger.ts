@@ -49,7 +49,7 @@ export class Said {
   isDue(what: string): boolean {
     const now = this.clock.now();
     const last = this.lastMs.get(what);
-    if (last !== undefined && now - last < againMs) return false;
+    if (last !== undefined && Math.abs(now - last) < againMs) return false;
     this.lastMs.set(what, now);
     return true;
   }
