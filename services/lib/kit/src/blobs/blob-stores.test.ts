@@ -8,10 +8,10 @@ import { freePort } from '../testing/free-port.js';
 import { startNats, type TestNats } from '../testing/nats-server.js';
 import { hasS3, s3Missing, startS3, type TestS3 } from '../testing/s3-server.js';
 import { TemporaryDirectory } from '../testing/temporary-directory.js';
-import { blobPieces, blobStream } from '../topology/buckets.js';
+import { blobDescriptions, blobPieces, blobStream } from '../topology/buckets.js';
 import type { BlobStore } from './blob-store.js';
 import { folderBlobStore } from './folder-blob-store.js';
-import { descriptionSubject, openJetStreamBlobStore, pieceBytesMax } from './jetstream-blob-store.js';
+import { descriptionSubject, dropStrayPieces, openJetStreamBlobStore, pieceBytesMax } from './jetstream-blob-store.js';
 import { openBlobStore } from './open-blob-store.js';
 import { openS3BlobStore } from './s3-blob-store.js';
 
@@ -114,6 +114,25 @@ describe('the object store', () => {
     expect(await bucket.getBlob(digest)).toBeNull();
     const { state } = await admin.jsm.streams.info(blobStream, { subjects_filter: blobPieces });
     expect(state.subjects ?? {}).toEqual({});
+  });
+
+  it('what is left of a deleted blob goes with stray pieces, once it is old and unless the blob was put anew', async () => {
+    const own = await startNats();
+    const [store, admin] = [await openJetStreamBlobStore(await own.connect('trainer')), await own.connect('admin')];
+    const descriptions = async () => {
+      const { state } = await admin.jsm.streams.info(blobStream, { subjects_filter: blobDescriptions });
+      return Object.keys(state.subjects ?? {}).length;
+    };
+    const [kept, deleted, again] = [new Uint8Array([1]), new Uint8Array([2]), new Uint8Array([3])];
+    for (const bytes of [kept, deleted, again]) await store.put(bytes);
+    for (const bytes of [deleted, again]) await store.delete(sha256Hex(bytes));
+    await store.put(again);
+    await dropStrayPieces(admin, Date.now());
+    expect(await descriptions()).toBe(3);
+    await dropStrayPieces(admin, Date.now() + 2 * 3_600_000);
+    expect(await descriptions()).toBe(2);
+    for (const bytes of [kept, again]) expect(await store.get(sha256Hex(bytes))).toEqual(Buffer.from(bytes));
+    await own.stop();
   });
 
   it('never gives out bytes that have changed, says when pieces are gone, and is mended by another put', async () => {

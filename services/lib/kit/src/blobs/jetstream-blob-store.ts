@@ -237,8 +237,8 @@ async function infoOf(broker: Broker, subjects: string, doing: string) {
 const graceMs = 60 * 60 * 1000;
 
 /**
- * Drops pieces that a writer left when it died: named by no description. For the admin user. Young ones are spared, because
- * their writer may be about to name them.
+ * Drops pieces that a writer left when it died: named by no description. And descriptions of blobs that were deleted. For the admin
+ * user. Young ones are spared, because a writer may be about to name or to put them.
  * @returns of how many writers
  */
 export async function dropStrayPieces(broker: Broker, nowMs: number): Promise<number> {
@@ -246,11 +246,15 @@ export async function dropStrayPieces(broker: Broker, nowMs: number): Promise<nu
   const described = await infoOf(broker, blobDescriptions, doing);
   const named = new Set<string>();
   let descriptions = 0;
-  for await (const { data } of readStream({ broker, stream: blobStream, filter: blobDescriptions })) {
+  const gone: { readonly filter: string; readonly seq: number }[] = [];
+  for await (const found of readStream({ broker, stream: blobStream, filter: blobDescriptions })) {
     descriptions += 1;
-    const { nuid, deleted } = read(data);
+    const { nuid, deleted } = read(found.data);
     if (!deleted) named.add(nuid);
+    // Up to this one: what is put anew meanwhile has a later one.
+    else if (nowMs - found.timeMs > graceMs) gone.push({ filter: found.subject, seq: found.sequence + 1 });
   }
+  for (const deletion of gone) await broker.jsm.streams.purge(blobStream, deletion);
   // They came from a copy that lags behind: pieces whose description it lacks would be taken for stray.
   if (descriptions < Object.keys(described.state.subjects ?? {}).length) return 0;
   const { state } = await infoOf(broker, blobPieces, doing);
