@@ -116,6 +116,19 @@ describe('a batch that is trained', () => {
     }
   });
 
+  it('of two wishes that cannot both hold the later one stands, whichever version answered', () => {
+    const said = (hint: string, sequence: number, back: number) => {
+      const waited = candidate({ turn: hint, hint, stands: true }, sequence);
+      return { candidate: waited, advantage: -1, hinted: true, wished: true, back };
+    };
+    const effective = [said('Never use emojis.', 2, 0), said('Always use emojis.', 1, 1)];
+    const decided: TrainDecision = { kind: 'train', why: 'full', effective, anchors: [], settled: [] };
+    expect(wishesOf(decided).map(({ text }) => text)).toEqual(['Always use emojis.', 'Never use emojis.']);
+    const [older, newer] = effective.toReversed().map(({ candidate: one }, at) => ({ ...one, saidAtMs: 9 - at }));
+    const late = [older, newer].flatMap((one) => (one === undefined ? [] : [{ ...said('', 0, 0), candidate: one }]));
+    expect(wishesOf({ effective: late }).map(({ text }) => text)).toEqual(['Never use emojis.', 'Always use emojis.']);
+  });
+
   it('leaves its own verdicts to the baselines of later batches', () => {
     expect(new Set(fact.samples.filter(({ effective }) => effective).map(({ advantage }) => advantage))).toEqual(
       new Set([-1]),

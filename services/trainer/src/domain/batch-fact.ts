@@ -113,9 +113,15 @@ export function hindsightsOf(
   return { hindsight, otherHindsights: others };
 }
 
-/** What people asked for in their own words, whatever others say of the answer. Feedback on the turn of another person is about that turn alone. */
+/**
+ * What people asked for in their own words, in the order in which they said it, whatever others say of the answer. Feedback on the turn of
+ * another person is about that turn alone.
+ */
 export function wishesOf({ effective }: Pick<TrainDecision, 'effective'>): Wish[] {
-  return effective.flatMap(({ wished, candidate: { turn, tenant, user, judged, saidAtMs } }) => {
+  const inOrder = effective.toSorted(
+    ({ candidate: a }, { candidate: b }) => a.saidAtMs - b.saidAtMs || a.sequence - b.sequence,
+  );
+  return inOrder.flatMap(({ wished, candidate: { turn, tenant, user, judged, saidAtMs } }) => {
     const { text, stands, bare } = ownWish(judged);
     if (!wished || bare) return [];
     return [{ turn, tenant, user, session: judged.session, stands, text: asWording(text), saidAtMs }];
