@@ -78,6 +78,13 @@ describe('lessonCards', () => {
     expect(cards[3]?.mayEnd).toBe(false);
   });
 
+  it('says that a lesson in force is not taught for want of room', () => {
+    const roomIn = (fields: Partial<Lesson>) =>
+      lessonCards([lesson({ shown: false, ...fields })])[0]?.details.some((words) => words.startsWith('no room'));
+    expect([{}, { state: 'learned' }].map(roomIn)).toEqual([true, true]);
+    expect([{ shown: true }, { waits_for: 'l2' }, { state: 'heard' }].map(roomIn)).toEqual([false, false, false]);
+  });
+
   it('offers to end none that this key may not end', () => {
     const ending = [{}, { may_change: true }, { may_change: false }].map(
       (may) => lessonCards([lesson(may)])[0]?.mayEnd,

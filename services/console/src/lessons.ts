@@ -10,6 +10,8 @@ export interface Lesson {
   readonly state: string;
   /** Whether answers follow it by themselves. Gateways of before do not say. */
   readonly held?: boolean;
+  /** Whether teachers are shown it now. Gateways of before do not say. */
+  readonly shown?: boolean;
   readonly hints: number;
   readonly wordings: readonly string[];
   readonly progress: number | null;
@@ -75,6 +77,8 @@ export function lessonCards(lessons: readonly Lesson[]): LessonCard[] {
     }));
 }
 
+const isInForce = ({ state }: Lesson) => state === 'active' || state === 'learned';
+
 function detailsOf(lesson: Lesson, covered: readonly Lesson[]): string[] {
   const { steps, ended_by: endedBy, waits_for: first = null } = lesson;
   const hints = [lesson, ...covered].reduce((sum, one) => sum + one.hints, 0);
@@ -85,5 +89,7 @@ function detailsOf(lesson: Lesson, covered: readonly Lesson[]): string[] {
   const other = wordings.length > 0 ? [`also in the words: ${wordings.map((one) => `“${one}”`).join(', ')}`] : [];
   const ended = endedBy === null ? [] : [endedBy === 'superseded' ? 'a newer wish ended it' : `ended by ${endedBy}`];
   const waiting = first === null ? [] : ['another wish is learned first'];
-  return [...said, ...waiting, ...trained, ...other, ...ended];
+  const isLeftOut = isInForce(lesson) && first === null && lesson.shown === false;
+  const room = isLeftOut ? ['no room beside newer ones: say it again, and it is taught again'] : [];
+  return [...said, ...waiting, ...room, ...trained, ...other, ...ended];
 }

@@ -107,6 +107,13 @@ export const gatewayErrors = defineErrors('gateway', {
     message: () =>
       'This lesson holds for everyone of its tenant. It is changed with a key that speaks for them all (keys add --accept-user-field), in a request that names no user.',
   },
+  lessonsFull: {
+    code: 'lessons_full',
+    status: 409,
+    retry: 'never',
+    message: ({ most }: { readonly most: number }) =>
+      `${most} lessons are being learned or learned already, as many as are kept: for one more, retire one of them (DELETE /v1/lessons/{id}, npx backtalk lessons retire).`,
+  },
   lessonDeclined: {
     code: 'lesson_declined',
     status: 403,

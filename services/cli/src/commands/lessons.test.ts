@@ -128,6 +128,13 @@ describe('lessons show', () => {
     expect(stdout).toContain(`state     ${words}`);
   });
 
+  it('a lesson that teachers have no room for says so, and how it comes back', async () => {
+    given = { ...lesson, waits_for: null, shown: false };
+    const { stdout } = await printCommand(at, ['lessons', 'show', lesson.id]);
+    given = lesson;
+    expect(stdout).toMatch(/state {5}active, no room: teachers are shown the newest twelve lessons.* activate it/u);
+  });
+
   it('a lesson as JSON has its turns in full', async () => {
     const { values } = await runCommand(at, ['lessons', 'show', lesson.id]);
     expect(values).toMatchObject([

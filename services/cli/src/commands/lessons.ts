@@ -23,6 +23,8 @@ const lessonSchema = z.object({
   state: z.string(),
   /** Gateways of before do not say. */
   held: z.boolean().optional(),
+  /** Gateways of before do not say. */
+  shown: z.boolean().optional(),
   scope: z.string(),
   user: z.string().nullable(),
   hints: z.number(),
@@ -49,6 +51,10 @@ const turnsShownMax = 5;
 
 const meanings: readonly (readonly [state: string, meaning: string])[] = [
   ['active', 'shown to every teacher of its samples, and being learned'],
+  [
+    'no room',
+    'teachers are shown the newest twelve lessons, of at most 1,200 characters: to say it again, or to activate it, makes it the newest',
+  ],
   [
     'learned',
     'followed without being asked for; still shown, so that it stays, and active again when a correction returns',
@@ -234,9 +240,12 @@ function said(output: Output, lesson: Lesson, words: string): void {
   output.line(words);
 }
 
-function stateOf({ state, held, pending, covered_by: cover, waits_for: first }: Lesson): string {
+const isInForce = (state: string) => state === 'active' || state === 'learned';
+
+function stateOf({ state, held, shown, pending, covered_by: cover, waits_for: first }: Lesson): string {
   if (pending) return `${state} (soon)`;
   if (cover !== null) return `${state}, covered`;
+  if (isInForce(state) && first === null && shown === false) return `${state}, no room`;
   if (state === 'learned' && held === false) return `${state}, in part`;
   return first === null ? state : `${state}, waiting`;
 }

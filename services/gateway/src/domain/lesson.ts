@@ -2,14 +2,22 @@
 //
 // In: a parsed JSON body; lessons as the trainer's newest batch has them, with the changes that it has not taken in yet.
 // Out: a change as a fact, or a refusal that names the parameter; lessons as clients read them. Pure.
-import { lessonProgress, progressOf, templateTokenIn, weightsHold } from '@backtalk/kit';
+import {
+  inForce,
+  isInForce,
+  isLeftOut,
+  lessonProgress,
+  personLessonsMax,
+  progressOf,
+  templateTokenIn,
+  weightsHold,
+  wordingCharsMax,
+} from '@backtalk/kit';
 import { Lesson, Lesson_State, LessonChanged_Action, type LessonChanged } from '@backtalk/proto/facts';
 import { z } from 'zod';
 import { gatewayErrors } from '../errors.js';
 import type { Caller, Grant } from './caller.js';
 import { readAs } from './read-as.js';
-
-const textCharactersMax = 200;
 
 const states = {
   STATE_UNSPECIFIED: 'unknown',
@@ -25,7 +33,7 @@ const text = z
   .string('it must be a string')
   .trim()
   .min(1, 'it must not be empty')
-  .max(textCharactersMax, `it must have at most ${textCharactersMax} characters`)
+  .max(wordingCharsMax, `it must have at most ${wordingCharsMax} characters`)
   .superRefine((value, context) => {
     const control = /\p{Cc}/u.exec(value)?.[0].codePointAt(0);
     const token = templateTokenIn(value);
@@ -123,20 +131,34 @@ export function knownLessons(
     }
     const before = known.get(change.lesson)?.lesson;
     const lesson = changed(before, change);
-    if (lesson !== undefined) known.set(change.lesson, { policy, lesson, pending: true });
+    if (lesson === undefined) continue;
+    // What is given or taken up is the newest.
+    if (isInForce(lesson)) known.delete(change.lesson);
+    known.set(change.lesson, { policy, lesson, pending: true });
   }
   return [...known.values()];
 }
 
-/** Whether a lesson is already as a change would have it: then nothing need be said. */
-export function isSo(lesson: Lesson, action: LessonChanged_Action, words: string): boolean {
+/** What these hold of a person, or of all together, has no room for one more: the oldest in force would go for it, unsaid. */
+export function isFull(lessons: readonly Lesson[], { scopeTenant, scopeUser }: LessonOwner): boolean {
+  const isBeside = (one: Lesson) => one.scopeTenant === scopeTenant && one.scopeUser === scopeUser;
+  return lessons.filter((one) => isBeside(one) && isInForce(one)).length >= personLessonsMax;
+}
+
+export type LessonOwner = Pick<Lesson, 'scopeTenant' | 'scopeUser'>;
+
+/**
+ * Whether a lesson is already as a change would have it: then nothing need be said.
+ * @param lessons beside which it stands
+ */
+export function isSo(lesson: Lesson, action: LessonChanged_Action, words: string, lessons: readonly Lesson[]): boolean {
   switch (action) {
     case LessonChanged_Action.ACTION_EDIT:
       return lesson.text === words;
     case LessonChanged_Action.ACTION_RETIRE:
       return lesson.state === Lesson_State.STATE_RETIRED;
     case LessonChanged_Action.ACTION_REACTIVATE:
-      return lesson.state === Lesson_State.STATE_ACTIVE && lesson.waitsFor === '';
+      return lesson.state === Lesson_State.STATE_ACTIVE && lesson.waitsFor === '' && !isLeftOut(lesson, lessons);
     default:
       return false;
   }
@@ -168,8 +190,23 @@ function changed(before: Lesson | undefined, change: LessonChanged): Lesson | un
   }
 }
 
+/** Ids of those among these that teachers are shown now: of each person theirs, of what holds for everyone what all are shown. */
+export function shownNow(lessons: readonly Lesson[]): ReadonlySet<string> {
+  const owners = new Map(
+    lessons.map(({ scopeTenant: tenant, scopeUser: user }) => [`${tenant}.${user}`, { tenant, user }]),
+  );
+  const shown = [...owners.values()].flatMap((owner) =>
+    inForce(lessons, owner).filter(({ scopeUser }) => scopeUser === owner.user),
+  );
+  return new Set(shown.map(({ id }) => id));
+}
+
 /** As clients read it. `user` is a keyed hash: it tells people apart and names none. */
-export function lessonAnswer({ policy, lesson, pending }: KnownLesson, mayBeChanged: boolean) {
+export function lessonAnswer(
+  { policy, lesson, pending }: KnownLesson,
+  mayBeChanged: boolean,
+  shown: ReadonlySet<string>,
+) {
   return {
     id: lesson.id,
     object: 'lesson',
@@ -181,6 +218,7 @@ export function lessonAnswer({ policy, lesson, pending }: KnownLesson, mayBeChan
     hints: lesson.hints,
     wordings: lesson.wordings,
     held: weightsHold(lesson),
+    shown: shown.has(lesson.id),
     progress: rounded(lessonProgress(lesson)),
     measured: lesson.measures.map((measure) => ({ batch: measure.batch, progress: rounded(progressOf([measure])) })),
     asked_again: askedAgain(lesson),

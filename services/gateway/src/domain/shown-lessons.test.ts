@@ -43,6 +43,11 @@ describe('which lessons an answer is given with', () => {
     ]);
   });
 
+  it('lessons that the weights hold take no room from those that they do not', () => {
+    const held = Array.from({ length: 12 }, (_, n) => lesson(`held${n}`, { state: Lesson_State.STATE_LEARNED }));
+    expect(texts([lesson('a'), ...held])).toEqual([['a', 'Wish a.']]);
+  });
+
   it('one that was learned as far as it goes is shown until the weights hold it', () => {
     const learned = (own: number) =>
       lesson('a', {

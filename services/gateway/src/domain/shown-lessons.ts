@@ -8,6 +8,7 @@ import {
   inForce,
   inScope,
   ownWish,
+  shownMax,
   templateTokenIn,
   weightsHold,
   type Speaker,
@@ -18,8 +19,6 @@ import { messageAt, withMessage, type WrittenMessages } from './written-messages
 
 export type Shown = ShownLessons['lessons'][number];
 
-/** As a teacher is shown at most. */
-const shownMax = 12;
 /** Of the message behind which lessons are shown: it is parsed again, between two turns of others. */
 const messageBytesMax = 256 * 1024;
 
@@ -37,7 +36,11 @@ export function standingWish(judged: TurnJudged): StandingWish | undefined {
 
 /** @param said standing wishes of that person, oldest first; those that became lessons count as their lessons do */
 export function lessonsToShow(lessons: readonly Lesson[], said: readonly StandingWish[], speaker: Speaker): Shown[] {
-  const needed = inForce(lessons, speaker).filter((lesson) => !weightsHold(lesson));
+  // What the weights hold takes no room from what they do not.
+  const needed = inForce(
+    lessons.filter((lesson) => !weightsHold(lesson)),
+    speaker,
+  );
   const shown = [
     ...needed.map(({ id, text }) => ({ lesson: id, text })),
     ...notYetLessons(lessons, said, speaker).map(({ text }) => ({ lesson: '', text })),

@@ -43,6 +43,7 @@ interface Shown {
   readonly state: string;
   readonly pending: boolean;
   readonly may_change: boolean;
+  readonly shown: boolean;
 }
 
 async function ask(key: string, method: string, path = '', body?: object, headers: Record<string, string> = {}) {
@@ -177,6 +178,33 @@ describe('/v1/lessons', () => {
       ask(keyOf('acme', 'ann'), 'POST', '', { text: 'Use tables.', policy: 'backtalk' }, { 'idempotency-key': 'k1' });
     expect((await send()).body.id).toBe((await send()).body.id);
     expect(await changes()).toHaveLength(before + 1);
+  });
+
+  it('says which lessons teachers are shown, and refuses one more than are kept in place of letting one go unsaid', async () => {
+    const key = keyOf('acme', 'ann');
+    const through = (await changes()).at(-1)?.sequence;
+    const many = (count: number) =>
+      Array.from({ length: count }, (_, n) => ({ id: `l${n}`, text: `Wish ${n}.`, scopeUser: ann }));
+    await closeBatch(many(13), through);
+    const shown = async () => (await ask(key, 'GET')).body.data.map((one) => one.shown);
+    expect(await shown()).toEqual([false, ...Array<boolean>(12).fill(true)]);
+    expect((await ask(key, 'GET', '/l0')).body.shown).toBe(false);
+    // It is active, and is taken up again all the same.
+    expect((await ask(key, 'PATCH', '/l0', { state: 'active' })).body).toMatchObject({ pending: true, shown: true });
+    expect((await ask(key, 'GET', '/l1')).body.shown).toBe(false);
+    expect((await ask(key, 'PATCH', '/l5', { state: 'active' })).body.pending).toBe(false);
+    const retired = { id: 'over', text: 'Over.', scopeUser: ann, state: Lesson_State.STATE_RETIRED };
+    await closeBatch([...many(64), retired], (await changes()).at(-1)?.sequence);
+    const full = { status: 409, body: { error: { code: 'lessons_full' } } };
+    const one = { text: 'One more.', policy: 'backtalk' };
+    expect(await ask(key, 'POST', '', one)).toMatchObject(full);
+    expect(await ask(key, 'PATCH', '/over', { state: 'active' })).toMatchObject(full);
+    expect((await ask(key, 'PATCH', '/l9', { text: 'Other words.' })).status).toBe(200);
+    expect((await ask(keyOf('acme', 'bob'), 'POST', '', one)).status).toBe(200);
+    expect((await ask(key, 'DELETE', '/l0')).status).toBe(200);
+    expect((await ask(key, 'POST', '', one, { 'idempotency-key': 'k2' })).status).toBe(200);
+    expect((await ask(key, 'POST', '', one, { 'idempotency-key': 'k2' })).status).toBe(200);
+    expect(await ask(key, 'POST', '', one)).toMatchObject(full);
   });
 
   it('shows nothing of a person who is forgotten, before the trainer has taken it in, and another’s as before', async () => {

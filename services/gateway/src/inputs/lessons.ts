@@ -4,13 +4,14 @@
 // and the trainer has not taken in yet; each change is a fact, stored before it is confirmed. It changes no lesson itself.
 // Another tenant's lesson, another person's, and one that never was are answered alike: not found.
 import type { Request, Response } from 'express';
-import { keyedHash, newId } from '@backtalk/kit';
+import { isInForce, keyedHash, newId, personLessonsMax } from '@backtalk/kit';
 import { LessonChanged_Action, type Lesson, type LessonChanged } from '@backtalk/proto/facts';
 import { gatewayErrors } from '../errors.js';
 import { openPolicies, type Caller } from '../domain/caller.js';
 import { parseJson } from '../domain/json-body.js';
 import { factBytesLeast } from '../domain/log-bytes.js';
 import {
+  isFull,
   isSo,
   isVisible,
   knownLessons,
@@ -19,9 +20,11 @@ import {
   mayChange,
   readAddition,
   readEdition,
+  shownNow,
   type Addition,
   type Edition,
   type KnownLesson,
+  type LessonOwner,
   type LessonScope,
 } from '../domain/lesson.js';
 import { consentOf } from '../domain/trainability.js';
@@ -58,13 +61,14 @@ export const listLessons = answered(async (asked) => {
   const policies = typeof policy === 'string' ? [openPolicy(asked, 'policy', policy)] : asked.policies;
   const { scope } = scopeOf(asked, userInQuery(asked));
   const data = await visible(asked, scope, policies);
-  return { object: 'list', data: data.map((known) => lessonAnswer(known, isOpenTo(asked, scope, known))) };
+  const shown = shownNowOf(data);
+  return { object: 'list', data: data.map((known) => lessonAnswer(known, isOpenTo(asked, scope, known), shown)) };
 });
 
 export const showLesson = answered(async (asked) => {
   const { scope } = scopeOf(asked, userInQuery(asked));
-  const known = await find(asked, scope);
-  return lessonAnswer(known, isOpenTo(asked, scope, known));
+  const { known, beside } = await find(asked, scope);
+  return lessonAnswer(known, isOpenTo(asked, scope, known), shownNow(beside));
 });
 
 export const addLesson = answered(async (asked) => {
@@ -77,8 +81,11 @@ export const addLesson = answered(async (asked) => {
   const secret = caller.answerSecret;
   const id = repeat === undefined ? newId() : keyedHash(secret, `lesson\n${policy}\n${given.text}\n${repeat}`);
   const lesson = `lesson_${id}`;
-  const change = { action: LessonChanged_Action.ACTION_ADD, text: given.text, policy, lesson, user: scope.user ?? '' };
-  return after(policy, [], await store(asked, caller, bytes, { ...change, id }));
+  const user = scope.user ?? '';
+  const beside = (await visible(asked, scope, [policy])).map((known) => known.lesson);
+  if (beside.every((one) => one.id !== lesson)) refuseFull(beside, { scopeTenant: scope.tenant, scopeUser: user });
+  const change = { action: LessonChanged_Action.ACTION_ADD, text: given.text, policy, lesson, user };
+  return after(policy, beside, await store(asked, caller, bytes, { ...change, id }));
 });
 
 export const changeLesson = answered(async (asked) => {
@@ -92,12 +99,17 @@ export const retireLesson = answered((asked) =>
 
 async function change(asked: Asked, { action, text, user }: Edition, bytes: number): Promise<unknown> {
   const { caller, scope } = scopeOf(asked, user);
-  const known = await find(asked, scope);
+  const { known, beside } = await find(asked, scope);
   const { policy, lesson } = known;
   if (!isOpenTo(asked, scope, known)) throw gatewayErrors.lessonShared();
-  if (isSo(lesson, action, text)) return lessonAnswer(known, true);
+  if (isSo(lesson, action, text, beside)) return lessonAnswer(known, true, shownNow(beside));
+  if (action === LessonChanged_Action.ACTION_REACTIVATE && !isInForce(lesson)) refuseFull(beside, lesson);
   const said = { id: newId(), action, text, policy, lesson: lesson.id, user: lesson.scopeUser };
-  return after(policy, [lesson], await store(asked, caller, bytes, said));
+  return after(policy, beside, await store(asked, caller, bytes, said));
+}
+
+function refuseFull(lessons: readonly Lesson[], owner: LessonOwner): void {
+  if (isFull(lessons, owner)) throw gatewayErrors.lessonsFull({ most: personLessonsMax });
 }
 
 /** To changes. */
@@ -107,7 +119,25 @@ function isOpenTo({ parts }: Asked, scope: LessonScope, { lesson }: KnownLesson)
 
 /** Made from what was read and written here: a copy of the log that lags would not know it yet. */
 function after(policy: string, lessons: readonly Lesson[], change: LessonChanged): unknown {
-  return knownLessons(policy, lessons, [change]).map((known) => lessonAnswer(known, true))[0];
+  const known = knownLessons(policy, lessons, [change]);
+  const shown = shownNowOf(known);
+  return known.filter(({ lesson }) => lesson.id === change.lesson).map((one) => lessonAnswer(one, true, shown))[0];
+}
+
+/** Of several policies each by itself: teachers of one are shown nothing of another. */
+function shownNowOf(known: readonly KnownLesson[]): ReadonlySet<string> {
+  const policies = [...new Set(known.map(({ policy }) => policy))];
+  return new Set(policies.flatMap((policy) => [...shownNow(lessonsIn(policy, known))]));
+}
+
+function lessonsIn(policy: string, known: readonly KnownLesson[]): Lesson[] {
+  return known.filter((one) => one.policy === policy).map(({ lesson }) => lesson);
+}
+
+interface Found {
+  readonly known: KnownLesson;
+  /** Of its policy, those that may be seen, itself among them. */
+  readonly beside: readonly Lesson[];
 }
 
 interface Said {
@@ -169,11 +199,12 @@ function openPolicy({ policies }: Asked, param: string, policy: string): string 
   return policy;
 }
 
-async function find(asked: Asked, scope: LessonScope): Promise<KnownLesson> {
+async function find(asked: Asked, scope: LessonScope): Promise<Found> {
   const { id } = asked.request.params;
   if (typeof id === 'string' && idPattern.test(id)) {
-    const found = (await visible(asked, scope, asked.policies)).find(({ lesson }) => lesson.id === id);
-    if (found !== undefined) return found;
+    const all = await visible(asked, scope, asked.policies);
+    const known = all.find(({ lesson }) => lesson.id === id);
+    if (known !== undefined) return { known, beside: lessonsIn(known.policy, all) };
   }
   throw gatewayErrors.unknownLesson();
 }

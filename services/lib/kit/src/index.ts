@@ -129,7 +129,17 @@ export {
 export { holdLease, leaseAddresses, watchLeases, type LeaseHold, type LeaseView } from './kv/leases.js';
 export { singleton, type Singleton, type SingletonOptions } from './kv/singleton.js';
 export { harmlessHints, hintedMessages, withLessons } from './lessons/hinted-messages.js';
-export { inForce, inScope, isInForce, isShown, type Speaker } from './lessons/in-force.js';
+export {
+  coverOf,
+  inForce,
+  inScope,
+  isInForce,
+  isLeftOut,
+  isShown,
+  personLessonsMax,
+  shownMax,
+  type Speaker,
+} from './lessons/in-force.js';
 export { isFirstJudgement } from './lessons/rejudged.js';
 export { asWording, ownWish, wholeWords, wordingCharsMax, type OwnWish, type OwnWords } from './lessons/own-wish.js';
 export { effectOf, farFrom, lessonProgress, measuresTogether, progressOf, weightsHold } from './lessons/progress.js';

@@ -97,6 +97,22 @@ describe('what is said of lessons in so many words', () => {
       });
   });
 
+  it('a lesson that teachers have no room for is the newest once it is taken up again', () => {
+    const newer = Array.from({ length: 12 }, (_, n) => lesson({ id: `n${n}`, text: 'x'.repeat(n + 1) }));
+    const again = { action: ACTION_REACTIVATE };
+    expect(changed([french, ...newer], again).at(-1)).toMatchObject({
+      id: 'l1',
+      steps: 0,
+      measures: [],
+      sinceBatch: 9,
+    });
+    expect(changed([french, ...newer.slice(1)], again)[0]).toEqual(french);
+    const covered = lesson({ id: 'l1', text: 'In French!', coveredBy: 'cover' });
+    const both = changed([lesson({ id: 'cover', steps: 3 }), covered, ...newer], again);
+    expect(both.at(-1)).toMatchObject({ id: 'cover', steps: 0 });
+    expect(both[0]).toEqual(covered);
+  });
+
   it('what an edited lesson covered is shown again, and learned in its own words', () => {
     const brief = lesson({ id: 'l2', text: 'Keep it brief.', coveredBy: 'l1', measures, steps: 2, stepped });
     const covers = (text: string) =>

@@ -1,9 +1,20 @@
 // What people and operators say of lessons in so many words (`lesson.changed`), taken into the ledger in the order of the log.
-import { asWording } from '@backtalk/kit';
+import { asWording, isLeftOut } from '@backtalk/kit';
 import { Lesson, Lesson_State, LessonChanged_Action, type LessonChanged } from '@backtalk/proto/facts';
 
 import { lessonsWithout } from './forgotten-people.js';
-import { bounded, idFrom, noSteps, replaced, retired, takenUp, withEnded, type LedgerChange } from './lesson-ledger.js';
+import {
+  anew,
+  bounded,
+  broughtBack,
+  idFrom,
+  noSteps,
+  replaced,
+  retired,
+  takenUp,
+  withEnded,
+  type LedgerChange,
+} from './lesson-ledger.js';
 import { isOver } from './lessons-in-force.js';
 import type { SaidWish } from './lesson-matching.js';
 
@@ -53,8 +64,9 @@ function withChange(ledger: Lesson[], stored: StoredChange, change: LedgerChange
     case LessonChanged_Action.ACTION_REACTIVATE: {
       const again = { ...lesson, changedAtMs };
       // What waits is active: it is the person's word that it waits no longer.
-      if (lesson.state === Lesson_State.STATE_ACTIVE && lesson.waitsFor === '') return replaced(ledger, again);
-      return takenUp(ledger, { ...again, measures: [], ...noSteps(), cameBack: false }, change);
+      if (lesson.state === Lesson_State.STATE_ACTIVE && lesson.waitsFor === '')
+        return isLeftOut(lesson, ledger) ? broughtBack(ledger, again, change) : replaced(ledger, again);
+      return takenUp(ledger, { ...anew(again), cameBack: false }, change);
     }
     default:
       return ledger;

@@ -169,6 +169,23 @@ describe('a correction that returns', () => {
     expect(again).toMatchObject({ id: learned.id, state: STATE_ACTIVE, measures, steps: 2, sinceBatch: 7 });
   });
 
+  it.each([STATE_ACTIVE, STATE_LEARNED])(
+    'a lesson in state %s that teachers have no room for is the newest again once it is said to stand again',
+    (state) => {
+      const old = lesson({ id: 'old', text: 'Use tables.', state, steps: 8 });
+      const newer = Array.from({ length: 12 }, (_, n) => lesson({ id: `n${n}`, text: 'x'.repeat(n + 1) }));
+      const again = wish({ text: 'Use tables.', stands: true });
+      expect(heard([old, ...newer], [again]).at(-1)).toMatchObject({
+        id: 'old',
+        state: STATE_ACTIVE,
+        steps: 0,
+        hints: 1,
+      });
+      expect(heard([old, ...newer.slice(1)], [again])[0]).toMatchObject({ id: 'old', steps: 8 });
+      expect(heard([old, ...newer], [{ ...again, stands: false }])[0]).toMatchObject({ id: 'old', steps: 8 });
+    },
+  );
+
   it('a lesson that was found not to be teachable is tried again in other words that stand', () => {
     const measures = [
       { batch: 3, turns: 4, chance: -9, told: 9, own: -9, steps: 8, questions: 0, hidden: false, askedAgain: [] },

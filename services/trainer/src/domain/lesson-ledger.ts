@@ -1,7 +1,7 @@
 // What a policy is being taught. A wish that is heard becomes a lesson when its words say that it stands, or when a second session brings it
 // again where something else was asked: a fact returns with its question, a wish without. Until then no teacher is shown it beyond its own turn. Every change is a function of facts; which
 // lessons cover others is measured, and stands in the fact.
-import { isInForce, type Speaker } from '@backtalk/kit';
+import { coverOf, isInForce, isLeftOut, personLessonsMax, type Speaker } from '@backtalk/kit';
 import { Lesson, Lesson_State, type LessonCase } from '@backtalk/proto/facts';
 import { createHash } from 'node:crypto';
 
@@ -34,7 +34,6 @@ export interface Hearing extends LedgerChange {
   readonly questions: Questions;
 }
 
-const personLessonsMax = 64;
 const lessonsMax = 2_048;
 const wordingsMax = 16;
 const casesMax = 8;
@@ -104,6 +103,7 @@ function heardAgain(ledger: readonly Lesson[], home: Lesson, wish: Wish, change:
   const isSecond = isOtherSession && isAskedElsewhere(home.cases, wish.turn, change.questions);
   const isBack = home.state === Lesson_State.STATE_HEARD ? isSecond : home.cameBack;
   const lesson = { ...heard, cameBack: isBack && !wish.stands };
+  if (wish.stands && isInForce(home) && isLeftOut(home, ledger, wish)) return broughtBack(ledger, lesson, change);
   switch (home.state) {
     case Lesson_State.STATE_HEARD:
       return wish.stands || isSecond ? takenUp(ledger, lesson, change, { said: wish.text }) : replaced(ledger, lesson);
@@ -126,10 +126,16 @@ function heardAgain(ledger: readonly Lesson[], home: Lesson, wish: Wish, change:
   }
 }
 
+/** The newest again, where teachers had no room for it. */
+export function broughtBack(ledger: readonly Lesson[], lesson: Lesson, change: LedgerChange): Lesson[] {
+  const known = replaced(ledger, lesson);
+  return takenUp(known, anew(coverOf(lesson, known)), change);
+}
+
 /** Of a lesson that is learned from the beginning. */
 export const noSteps = (): Pick<Lesson, 'steps' | 'stepped'> => ({ steps: 0, stepped: [] });
 
-const anew = (lesson: Lesson): Lesson => ({ ...lesson, measures: [], ...noSteps() });
+export const anew = (lesson: Lesson): Lesson => ({ ...lesson, measures: [], ...noSteps() });
 
 /** Of a wish that ended: it begins where every wish begins. */
 function heardAnew(lesson: Lesson, wish: Wish, batch: number): Lesson {

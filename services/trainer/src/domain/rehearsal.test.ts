@@ -46,6 +46,8 @@ describe('when a lesson is rehearsed', () => {
     // Said again in the same words, it is not new.
     expect(rehearsal([stands], [given({ steps: 3, wordings: [stands.hint] })])).toBeUndefined();
     expect(rehearsal([stands], [given({ steps: 3, scopeUser: 'bob', wordings: [stands.hint] })])).toBeDefined();
+    const newer = Array.from({ length: 12 }, (_, n) => given({ id: `n${n}`, steps: 3 }));
+    expect(rehearsal([stands], [given({ steps: 3, text: stands.hint }), ...newer])).toMatchObject({ saidIn: 'turn0' });
     const ended = given({ text: stands.hint, state: Lesson_State.STATE_RETIRED });
     expect(rehearsal([stands], [ended])).toMatchObject({ saidIn: 'turn0' });
   });

@@ -1,6 +1,6 @@
 // One correction is enough: where too few turns wait for a batch, and a person wants something that is not learned yet, the batch is filled up
 // with questions of the trainer's own. In: what waits, and the lessons. Out: the batch that is closed for a lesson's sake, if any. Pure.
-import { asWording, inForce, inScope, ownWish, type Speaker } from '@backtalk/kit';
+import { asWording, inForce, inScope, isLeftOut, ownWish, type Speaker } from '@backtalk/kit';
 import { Lesson_State, type BatchClosed, type BatchSample, type Lesson } from '@backtalk/proto/facts';
 
 import { eligibleIn, type TrainDecision } from './batch-rule.js';
@@ -50,7 +50,7 @@ function asksForMore({ wished, candidate }: Weighed, lessons: readonly Lesson[],
   if (!wished || !stands || bare || candidate.saidAgain === candidate.judged.revision) return false;
   const isKnown = (lesson: Lesson) => !isOver(lesson) && isWordedSo(lesson, asWording(text));
   const known = lessons.find((lesson) => inScope(lesson, candidate) && isKnown(lesson));
-  return known === undefined || isDue(known, lessons, recipe);
+  return known === undefined || isLeftOut(known, lessons, candidate) || isDue(known, lessons, recipe);
 }
 
 /** Of the lesson that has been active for longest. */

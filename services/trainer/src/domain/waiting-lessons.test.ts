@@ -31,6 +31,17 @@ const measured = (progress: number) => ({
 const waits = (lessons: readonly Lesson[]) => withWaits(lessons).map(({ waitsFor }) => waitsFor);
 
 describe('lessons that merely came back', () => {
+  it('lessons that came back wait for none that teachers have no room for', () => {
+    const newer = Array.from({ length: 12 }, (_, n) => standing(`n${n}`, { state: STATE_LEARNED }));
+    const ledger = [standing('bullets'), ...newer, back('complaint')];
+    expect(waits(ledger).at(-1)).toBe('');
+    expect(waits(ledger.slice(0, -2)).at(-1)).toBe('');
+    expect(waits([standing('bullets'), ...newer.slice(1), back('complaint')]).at(-1)).toBe('bullets');
+    // What waits itself takes no room.
+    expect(waits([back('first', { hints: 9 }), ...newer.slice(1), back('complaint')]).at(-1)).toBe('first');
+    expect(waits([back('first', { hints: 9 }), ...newer, back('complaint')])).not.toContain('first');
+  });
+
   it('lessons that came back wait for the newest that did not, and are shown to no teacher until then', () => {
     const ledger = [
       standing('bullets'),

@@ -2,7 +2,7 @@
 // go?") that two sessions bring is a lesson of its own wherever the base does not see that it asks for the same, and beside a plain wish in
 // a teacher's prompt it spoils the answers. What is said to stand, was given, or has come part of its way waits for none: what teachers
 // are shown no longer is unlearned. Pure.
-import { isInForce, progressOf } from '@backtalk/kit';
+import { isInForce, isLeftOut, progressOf } from '@backtalk/kit';
 import { Lesson_State, type Lesson } from '@backtalk/proto/facts';
 
 import { noSteps } from './lesson-ledger.js';
@@ -35,7 +35,15 @@ export function withWaits(lessons: readonly Lesson[]): Lesson[] {
   const waitsFor = new Map<string, string>();
   for (const own of scopes.values()) {
     const first = firstOf(own, released, awaited);
-    const newest = first.findLast(({ measures, steps }) => measures.length > 0 || steps < unmeasuredStepsMax);
+    // Teachers are shown it, so that it comes to an end: what they have no room for would be waited for without one.
+    const taught = released
+      .filter((lesson) => !own.includes(lesson) || first.includes(lesson))
+      .map((lesson) => (own.includes(lesson) ? { ...lesson, waitsFor: '' } : lesson));
+    const newest = first.findLast(
+      (lesson) =>
+        (lesson.measures.length > 0 || lesson.steps < unmeasuredStepsMax) &&
+        !isLeftOut({ ...lesson, waitsFor: '' }, taught),
+    );
     for (const lesson of own) if (newest !== undefined && !first.includes(lesson)) waitsFor.set(lesson.id, newest.id);
   }
   return released.map((lesson) => ({ ...lesson, waitsFor: waitsFor.get(lesson.coveredBy || lesson.id) ?? '' }));

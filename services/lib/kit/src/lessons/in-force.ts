@@ -9,9 +9,11 @@ export interface Speaker {
 }
 
 /** The teacher's prompt stays short. */
-const shownMax = 12;
+export const shownMax = 12;
 /** 300 tokens, at four characters a token: near enough for a bound, and no tokenizer is needed. */
 const shownCharsMax = 1_200;
+/** Of a person the ledger holds so many; what holds for a whole tenant counts as one person's. */
+export const personLessonsMax = 64;
 
 export function isInForce({ state }: Lesson): boolean {
   return state === Lesson_State.STATE_ACTIVE || state === Lesson_State.STATE_LEARNED;
@@ -36,9 +38,25 @@ export function inForce(lessons: readonly Lesson[], speaker?: Speaker): Lesson[]
   let room = shownCharsMax;
   for (const lesson of lessons.toReversed()) {
     if (!isShown(lesson) || (speaker !== undefined && !inScope(lesson, speaker))) continue;
+    if (lesson.text.length > room) continue;
     room -= lesson.text.length;
-    if (room < 0 || shown.length === shownMax) break;
     shown.unshift(lesson);
+    if (shown.length === shownMax) break;
   }
   return shown;
+}
+
+/** Teachers are shown the words of its cover, if it has one. */
+export function coverOf(lesson: Lesson, lessons: readonly Lesson[]): Lesson {
+  return lessons.find(({ id }) => id === lesson.coveredBy) ?? lesson;
+}
+
+/**
+ * In force, and no teacher is shown it for want of room beside newer ones.
+ * @param speaker for whom; those for whom it holds where that is left out
+ */
+export function isLeftOut(lesson: Lesson, lessons: readonly Lesson[], speaker?: Speaker): boolean {
+  const taught = coverOf(lesson, lessons);
+  const { scopeTenant: tenant, scopeUser: user } = taught;
+  return isShown(taught) && !inForce(lessons, speaker ?? { tenant, user }).some(({ id }) => id === taught.id);
 }
