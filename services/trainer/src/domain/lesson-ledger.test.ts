@@ -42,7 +42,7 @@ describe('when a wish becomes a lesson', () => {
 
   it('reads the questions of wishes, and of what was heard before in like words', () => {
     const before = heard([], [wish({ text: 'Use tables.', turn: 't1' }), wish({ text: 'It is Oslo.', turn: 't2' })]);
-    const turns = askedTurns(before, [wish({ text: 'Tables, please!', turn: 't3' })], relateByWords);
+    const turns = askedTurns(before, [wish({ text: 'Tables, please!', turn: 't3' })], 'user', relateByWords);
     expect(turns.map(({ turn }) => turn)).toEqual(['t3', 't1']);
   });
 
@@ -120,6 +120,29 @@ describe('a change of mind', () => {
     ];
     const after = heard(others, [wish({ text: 'Always answer in German.', stands: true })]);
     expect(after.slice(0, 3)).toEqual(others);
+  });
+
+  it.each([STATE_ACTIVE, STATE_LEARNED])(
+    'changes nothing of a lesson in state %s that holds for the whole tenant',
+    (state) => {
+      const shared = [
+        lesson({ id: 'never', text: 'Never use emojis.', scopeUser: '', session: '', state }),
+        lesson({ id: 'other', text: 'Begin with a title.', scopeUser: '' }),
+      ];
+      for (const text of ['Never ever use emojis.', 'Never use emojis.'])
+        expect(heard(shared, [wish({ text, stands: true })])).toEqual(shared);
+    },
+  );
+
+  it('begins a lesson of the person’s own where that of the whole tenant has ended, and ends none of the tenant’s', () => {
+    const never = lesson({ id: 'never', text: 'Never use emojis.', scopeUser: '', state: STATE_RETIRED });
+    const other = lesson({ id: 'other', text: 'Use emojis.', scopeUser: '' });
+    for (const endedBy of ['superseded', 'operator']) {
+      const before = [{ ...never, endedBy }, other];
+      const after = heard(before, [wish({ text: never.text, stands: true })]);
+      expect(after.slice(0, 2)).toEqual(before);
+      expect(after[2]).toMatchObject({ text: never.text, scopeUser: 'a', state: STATE_ACTIVE });
+    }
   });
 
   it('takes up what was superseded once it is said to stand again, as the newest, and ends the other', () => {

@@ -6,7 +6,7 @@ import { Lesson, Lesson_State, type LessonCase } from '@backtalk/proto/facts';
 import { createHash } from 'node:crypto';
 
 import { isAskedElsewhere, type Questions } from './asked-elsewhere.js';
-import { centralWording, lessonOf } from './lesson-matching.js';
+import { centralWording, isTheirs, lessonOf } from './lesson-matching.js';
 import { isOver } from './lessons-in-force.js';
 import type { LessonScope } from './recipe.js';
 import type { Relate, WishRelation } from './wish-relation.js';
@@ -39,9 +39,15 @@ const wordingsMax = 16;
 const casesMax = 8;
 
 /** Turns whose questions decide about these wishes: their own, and those of what was heard before in like words. */
-export function askedTurns(lessons: readonly Lesson[], wishes: readonly Wish[], relate: Relate): LessonCase[] {
-  return wishes.flatMap(({ turn, tenant, user, text }) => {
-    const home = lessonOf(lessons, text, { tenant, user }, relate);
+export function askedTurns(
+  lessons: readonly Lesson[],
+  wishes: readonly Wish[],
+  scope: LessonScope,
+  relate: Relate,
+): LessonCase[] {
+  return wishes.flatMap((wish) => {
+    const { turn, tenant, user } = wish;
+    const home = lessonOf(lessons, wish, relate, scope);
     return [{ turn, tenant, user }, ...(home?.state === Lesson_State.STATE_HEARD ? home.cases : [])];
   });
 }
@@ -56,7 +62,9 @@ export function withWishes(
 }
 
 function withWish(ledger: Lesson[], wish: Wish, scope: LessonScope, change: Hearing): Lesson[] {
-  const home = lessonOf(ledger, wish.text, wish, change.relate);
+  const home = lessonOf(ledger, wish, change.relate, scope);
+  // It is asked for already, by a lesson that is not theirs.
+  if (home !== undefined && !isTheirs(home, wish, scope)) return ledger;
   const first = firstHeard(wish, scope, change.batch);
   // What the page or a command said since is newer, though turns wait longer for their batch.
   const newer = ledger.findLast(

@@ -4,12 +4,13 @@ import { describe, expect, it } from 'vitest';
 import { lesson } from '../testing/lessons.js';
 import { centralWording, lessonOf, newWishes } from './lesson-matching.js';
 import { relateByWords } from './lexical-relation.js';
+import type { LessonScope } from './recipe.js';
 
 const french = lesson({ id: 'french' });
 const tables = lesson({ id: 'tables', text: 'Use tables.', wordings: ['Columns, please.'] });
 
-function found(wish: string, user = 'a', lessons = [french, tables]): string | undefined {
-  return lessonOf(lessons, wish, { tenant: 't', user }, relateByWords)?.id;
+function found(text: string, user = 'a', lessons = [french, tables], scope: LessonScope = 'user'): string | undefined {
+  return lessonOf(lessons, { text, tenant: 't', user }, relateByWords, scope)?.id;
 }
 
 describe('which lesson a wish belongs to', () => {
@@ -22,7 +23,18 @@ describe('which lesson a wish belongs to', () => {
 
   it('never finds the lesson of another person', () => {
     expect(found('In French, please.', 'b')).toBeUndefined();
-    expect(found('In French, please.', 'b', [lesson({ id: 'all', scopeUser: '' })])).toBe('all');
+  });
+
+  it('finds what holds for the whole tenant while it is in force alone, after what goes on of the person’s own', () => {
+    const all = lesson({ id: 'all', scopeUser: '' });
+    const ended = lesson({ id: 'ended', state: Lesson_State.STATE_RETIRED });
+    const over = { ...all, state: Lesson_State.STATE_RETIRED };
+    expect(found('In French, please.', 'b', [all])).toBe('all');
+    expect(found('In French, please.', 'a', [french, all])).toBe('french');
+    expect(found('Answer in French.', 'a', [all, ended])).toBe('all');
+    for (const state of [Lesson_State.STATE_HEARD, Lesson_State.STATE_UNTEACHABLE, Lesson_State.STATE_RETIRED])
+      expect(found('Answer in French.', 'a', [{ ...all, state }])).toBeUndefined();
+    expect(found('Answer in French.', 'a', [over], 'policy')).toBe('all');
   });
 
   it('prefers one that goes on to one that has ended, and the newer of two', () => {

@@ -1,5 +1,5 @@
 // Which lesson a wish belongs to, and in which words the lesson is put.
-import { inScope, type Speaker } from '@backtalk/kit';
+import { inScope, isInForce, type Speaker } from '@backtalk/kit';
 import type { Lesson } from '@backtalk/proto/facts';
 
 import { wordsIn } from './asked-elsewhere.js';
@@ -7,14 +7,17 @@ import { isOver, isWordedSo } from './lessons-in-force.js';
 import type { LessonScope } from './recipe.js';
 import type { NewWish, Relate } from './wish-relation.js';
 
-/** Of what has not ended, and then of what has: one that was said in the same words, else the newest that asks for the same. */
+/**
+ * Of what has not ended, and then of what has: one that was said in the same words, else the newest that asks for the same.
+ * @param scope of the lessons that wishes become
+ */
 export function lessonOf(
   lessons: readonly Lesson[],
-  wish: string,
-  speaker: Speaker,
+  { text: wish, ...speaker }: SaidWish,
   relate: Relate,
+  scope: LessonScope,
 ): Lesson | undefined {
-  for (const near of inOrder(lessons, speaker)) {
+  for (const near of inOrder(lessons, speaker, scope)) {
     const home =
       near.find((lesson) => isWordedSo(lesson, wish)) ??
       // By the wording it teaches with, not by each it has seen: meanings must not drift from neighbour to neighbour.
@@ -24,10 +27,17 @@ export function lessonOf(
   return undefined;
 }
 
-/** What has not ended, and what has; the newest first. */
-function inOrder(lessons: readonly Lesson[], speaker: Speaker): readonly Lesson[][] {
+/** Whether what a person says changes it: what holds for their whole tenant stands, unless all that is said there becomes lessons that do. */
+export function isTheirs(lesson: Lesson, speaker: Speaker, scope: LessonScope): boolean {
+  return inScope(lesson, speaker) && (scope === 'policy' || lesson.scopeUser === speaker.user);
+}
+
+/** What is theirs and has not ended; what is in force for them, though not theirs; what is theirs and has ended. The newest of each first. */
+function inOrder(lessons: readonly Lesson[], speaker: Speaker, scope: LessonScope): readonly Lesson[][] {
   const near = lessons.filter((lesson) => inScope(lesson, speaker)).reverse();
-  return [near.filter((lesson) => !isOver(lesson)), near.filter(isOver)];
+  const own = near.filter((lesson) => isTheirs(lesson, speaker, scope));
+  const shared = near.filter((lesson) => !own.includes(lesson) && isInForce(lesson));
+  return [own.filter((lesson) => !isOver(lesson)), shared, own.filter(isOver)];
 }
 
 export interface SaidWish extends Speaker {
@@ -48,7 +58,7 @@ export function newWishes(
     const isBeside = ({ tenant, user }: Speaker) =>
       tenant === wish.tenant && (scope === 'policy' || user === wish.user);
     const before = said.slice(0, at).filter(isBeside).reverse();
-    const near = inOrder(lessons, wish)
+    const near = inOrder(lessons, wish, scope)
       .flat()
       .filter(({ endedBy }) => endedBy !== 'operator');
     return { text: wish.text, beside: [...new Set([...before, ...near].map(({ text }) => text))] };

@@ -51,6 +51,7 @@ describe('what a turn is worth', () => {
     expect(of(ended(0))).toBe('effective');
     expect(of(ended(later), lesson({ text: shortHint, ...scope }))).toBe('effective');
     expect(of({ ...ended(later), scopeUser: 'bob' })).toBe('effective');
+    expect(of({ ...ended(later), scopeUser: '' })).toBe('effective');
   });
 
   it('a turn with lessons shown gives no reward, and counts while one of them is being learned', () => {

@@ -6,8 +6,9 @@ import { baselineOf } from './baselines.js';
 import type { Candidate } from './candidate.js';
 import { crowdedOutReason } from './crowding.js';
 import { isSince } from './lesson-ledger.js';
+import { isTheirs } from './lesson-matching.js';
 import { isOver, isWordedSo } from './lessons-in-force.js';
-import type { Recipe } from './recipe.js';
+import type { LessonScope, Recipe } from './recipe.js';
 import type { SettleReason } from './settle-reason.js';
 import type { Step } from './step-rewards.js';
 
@@ -70,7 +71,7 @@ export function worthOf(candidate: Candidate, context: LearningContext, recipe: 
     words !== '' &&
     templateTokenIn(words) === undefined &&
     !isFollowedSince(asWording(words), candidate, back, context) &&
-    !isTakenBack(asWording(words), candidate, context);
+    !isTakenBack(asWording(words), candidate, context, recipe.lessonScope);
   const hinted = isAsked(judged.hint);
   const wished = isAsked(ownWish(judged).text);
   const isSpoken = judged.verdict !== 0 || judged.hasAdvantage || step !== undefined;
@@ -107,8 +108,8 @@ export function isTaught({ method, weightOpd }: Recipe): boolean {
 }
 
 /** Its person, or an operator, ended the lesson since, or gave it in other words. */
-function isTakenBack(wording: string, speaker: Candidate, { lessons }: LearningContext): boolean {
-  const said = lessons.filter((lesson) => inScope(lesson, speaker) && isWordedSo(lesson, wording));
+function isTakenBack(wording: string, speaker: Candidate, { lessons }: LearningContext, scope: LessonScope): boolean {
+  const said = lessons.filter((lesson) => isTheirs(lesson, speaker, scope) && isWordedSo(lesson, wording));
   return said.every(isOver) && said.some((lesson) => isSince(lesson, speaker));
 }
 

@@ -246,7 +246,7 @@ export class BatchClosing {
     const wishes = wishesOf(decision);
     const texts = wishes.map(({ text }) => text);
     const relate = await relations.among(newWishes(end.state.lessons, wishes, recipe.lessonScope), signal);
-    const questions = await this.questions(askedTurns(end.state.lessons, wishes, relate));
+    const questions = await this.questions(askedTurns(end.state.lessons, wishes, recipe.lessonScope, relate));
     const change = { batch: end.chain.nextNumber(), relate, questions };
     const lessons = withWishes(end.state.lessons, wishes, recipe.lessonScope, change);
     if (recipe.method === 'binary') return lessons;
