@@ -323,9 +323,9 @@ describe('the runbook', () => {
     '<name>': 'backtalk-v1',
     '<key>': sha256Hex(Buffer.from(key)).slice(0, 16),
   };
-  // A rollback has a test of its own: each takes away a version. Keys come last: a gateway that read of one stays closed without it.
+  // A rollback and a burn have tests of their own: each takes away a version. Keys come last: a gateway that read of one stays closed without it.
   const repeatable = commands
-    .filter((command) => command !== 'rollback')
+    .filter((command) => command !== 'rollback' && command !== 'versions burn <name>')
     .toSorted((a, b) => Number(a.includes('<key>')) - Number(b.includes('<key>')));
 
   /** As the pod for commands has it: the chart's variables, and no data folder. */
@@ -381,6 +381,7 @@ describe('rollback', () => {
       expect.objectContaining({ version: stable, stage: 'burned', why: expect.stringContaining('a drill') as unknown }),
     );
     expect((await backtalk(['rollback', '--to', await book.stable()])).stdout).toContain('nothing is burned');
+    expect((await backtalk(['versions', 'burn', 'backtalk-v1'])).stderr).toContain('v1 is no candidate');
     expect((await backtalk(['rollback', '--to', 'backtalk-v99'])).stderr).toContain('v99 cannot answer again');
   });
 });

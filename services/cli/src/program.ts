@@ -3,6 +3,7 @@
 import { Argument, Option, type Command } from 'commander';
 import { backup } from './commands/backup.js';
 import { abandonBatch, listBatches } from './commands/batches.js';
+import { burnVersion, type BurnFlags } from './commands/burn.js';
 import { listDeadLetters, replayDeadLetters } from './commands/dead-letters.js';
 import { doctor } from './commands/doctor.js';
 import { exportFacts, exportKinds, type ExportKind } from './commands/export.js';
@@ -115,12 +116,17 @@ function addWatching({ program, run, attempt }: Shell): void {
     .command('doctor')
     .description('look for what is commonly set up wrong, and say what to do; exit status 1 where something was found')
     .action(() => attempt((output, flags) => doctor(output, flags)));
-  program
+  const versions = program
     .command('versions [version]')
     .description('every weights version; with a name: from which words it was made')
     .action((version?: string) =>
       run((context) => (version === undefined ? listVersions(context) : showVersion(context, version))),
     );
+  versions
+    .command('burn <version>')
+    .description('give up a trained version that is neither served nor refused; training goes on without it')
+    .option('--why <words>', 'kept with the burned version', 'burned by an operator')
+    .action((version: string, flags: BurnFlags) => run((context) => burnVersion(context, version, flags)));
   program
     .command('recipe [preset]')
     .description('all numbers of training and what they mean: of a preset, or of a JSON file')

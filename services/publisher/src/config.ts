@@ -19,7 +19,7 @@ export const publisherSettings = {
   publisherToLoader: baseSettings.publisherToLoader,
   cliToPublisher: baseSettings.cliToPublisher,
   grpcAddress: setting.address('BACKTALK_GRPC_ADDRESS', {
-    description: 'Where Rollback is served.',
+    description: 'Where Rollback and Burn are served.',
     default: '127.0.0.1:30024',
   }),
   grpcAdvertised: setting.string('BACKTALK_GRPC_ADVERTISED', {

@@ -46,6 +46,13 @@ export const publisherErrors = defineErrors('publisher', {
     message: (p: { version: string }) =>
       `${p.version} cannot answer again: it never did, or it is burned (npx backtalk versions lists them).`,
   },
+  notUndecided: {
+    code: 'not_undecided',
+    status: 409,
+    retry: 'never',
+    message: (p: { version: string }) =>
+      `${p.version} is no candidate that waits to be decided (npx backtalk versions lists them). What answers is rolled back: npx backtalk rollback`,
+  },
   cannotAnswer: {
     code: 'cannot_answer',
     status: 409,

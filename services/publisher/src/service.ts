@@ -19,9 +19,9 @@ import { parityMaxFor, type PublisherConfig } from './config.js';
 import type { CaseLimits } from './domain/cases.js';
 import { publisherErrors } from './errors.js';
 import { createEvents } from './events.js';
+import { controlCalls } from './inputs/control.js';
 import { Leader } from './inputs/leadership.js';
 import { Retirement } from './inputs/retirement.js';
-import { rollbackCalls } from './inputs/rollback.js';
 import { Swap, type GateParts, type ReleaseParts, type SwapStep } from './inputs/swap.js';
 import { TrainedFacts } from './inputs/trained-facts.js';
 import { BehaviourProbes, type KnownAnswers } from './outputs/behaviour-probes.js';
@@ -97,7 +97,7 @@ async function startParts(
       await leading;
     },
   });
-  const implementation = rollbackCalls(releases, () => leadership.leading);
+  const implementation = controlCalls(releases, () => leadership.leading);
   const services = [{ definition: PublisherControlServiceDefinition, implementation }];
   const grpc = await serveGrpc({ address: config.grpcAddress, services, logger, wire: context.wire });
   lifecycle.add('grpc', () => grpc.stop(stopWithinMs / 4));

@@ -3,12 +3,13 @@ import { serveGrpc } from '@backtalk/kit/grpc';
 import { silentLogger, startNats, TemporaryDirectory, type TestNats } from '@backtalk/kit/testing';
 import {
   PublisherControlServiceDefinition,
+  type BurnRequest,
   type RollbackRequest,
   type RollbackResponse,
 } from '@backtalk/proto/control';
 import { Lease, Routes } from '@backtalk/proto/weights';
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
-import { runCommand } from '../testing/cluster-command.js';
+import { printCommand, runCommand } from '../testing/cluster-command.js';
 
 const directory = new TemporaryDirectory('rollback-command');
 const notLeading = () =>
@@ -16,7 +17,7 @@ const notLeading = () =>
     code: 'not_leading',
     status: 503,
     retry: 'later',
-    message: 'Another publisher leads now.',
+    message: 'No publisher leads here.',
     detail: {},
   });
 const lost = () =>
@@ -27,7 +28,7 @@ const lost = () =>
     message: 'It took too long.',
     detail: {},
   });
-const done: RollbackResponse = { from: 'p-v2', to: 'p-v1', seconds: 0.01, burned: ['p-v2'] };
+const done: RollbackResponse = { from: 'p-v2', to: 'p-v1', seconds: 0.01, burned: ['p-v2'], untold: false };
 
 let nats: TestNats;
 let stops: (() => Promise<unknown>)[] = [];
@@ -46,8 +47,12 @@ afterAll(() => directory.remove());
 
 type Rollback = (request: RollbackRequest) => Promise<RollbackResponse>;
 
-async function startPublisher(instance: string, rollback: Rollback): Promise<void> {
-  const services = [{ definition: PublisherControlServiceDefinition, implementation: { rollback } }];
+async function startPublisher(
+  instance: string,
+  rollback: Rollback,
+  burn: (request: BurnRequest) => Promise<object> = () => Promise.reject(notLeading()),
+): Promise<void> {
+  const services = [{ definition: PublisherControlServiceDefinition, implementation: { rollback, burn } }];
   const server = await serveGrpc({ address: { host: '127.0.0.1', port: 0 }, logger: silentLogger, services });
   const broker = await nats.connect('publisher');
   const grpcAddress = `127.0.0.1:${String(server.port)}`;
@@ -59,8 +64,8 @@ async function startPublisher(instance: string, rollback: Rollback): Promise<voi
   );
 }
 
-const rollBack = () =>
-  runCommand({ nats, user: 'cli', folder: directory.path, environment: { BACKTALK_POLICY: 'p' } }, ['rollback']);
+const place = () => ({ nats, user: 'cli', folder: directory.path, environment: { BACKTALK_POLICY: 'p' } }) as const;
+const rollBack = () => runCommand(place(), ['rollback']);
 
 it('rollback asks the publisher that leads, in whichever order several are found', async () => {
   let refused = 0;
@@ -83,7 +88,7 @@ it('rollback asks again where a publisher is lost before it answers, for the sam
     asked.push(from);
     // The first burns it and is gone; who leads then finds it burned.
     if (asked.length === 1) return Promise.reject(lost());
-    return Promise.resolve({ from, to: 'p-v1', seconds: 0.01, burned: [] });
+    return Promise.resolve({ from, to: 'p-v1', seconds: 0.01, burned: [], untold: false });
   });
   expect(await rollBack()).toMatchObject({ status: 0, values: [{ from: 'p-v2', to: 'p-v1', burned: ['p-v2'] }] });
   expect(asked).toEqual(['p-v2', 'p-v2']);
@@ -104,4 +109,23 @@ it('rollback asks again until a publisher leads that takes over, and takes no wo
 it('rollback says so where no publisher leads', async () => {
   await startPublisher('a', () => Promise.reject(notLeading()));
   expect(await rollBack()).toMatchObject({ status: 1, values: [{ error: { code: 'not_leading' } }] });
+});
+
+it('rollback says of a version that no gateway was told of that it is to answer yet', async () => {
+  await startPublisher('a', () => Promise.resolve({ ...done, untold: true }));
+  const { stdout } = await printCommand(place(), ['rollback']);
+  expect(stdout).toBe('p-v1 answers again as soon as the publisher that leads tells the gateways; p-v2 is burned.\n');
+});
+
+it('versions burn has the publisher that leads burn a candidate of the policy that its name says, with the operator’s words', async () => {
+  const asked: BurnRequest[] = [];
+  const burn = (request: BurnRequest) => {
+    asked.push(request);
+    return Promise.resolve({});
+  };
+  await startPublisher('a', () => Promise.reject(notLeading()));
+  await startPublisher('b', () => Promise.reject(notLeading()), burn);
+  const { status, stdout } = await printCommand(place(), ['versions', 'burn', 'q-v3', '--why', 'no engine takes it']);
+  expect({ status, stdout }).toMatchObject({ status: 0, stdout: expect.stringContaining('q-v3 is burned') as unknown });
+  expect(asked).toEqual([{ policy: 'q', version: 'q-v3', why: 'no engine takes it' }]);
 });

@@ -1,17 +1,13 @@
 // `rollback`: the version before this one answers again, at once, or one that answered earlier; all since are burned. Their lessons are
 // learned again, or retired.
 import { setTimeout as delay } from 'node:timers/promises';
-import { FactReader, isBacktalkError, kvBucket, systemClock, watchLeases } from '@backtalk/kit';
-import {
-  PublisherControlServiceDefinition,
-  type RollbackRequest,
-  type RollbackResponse,
-} from '@backtalk/proto/control';
+import { FactReader, isBacktalkError, kvBucket, systemClock } from '@backtalk/kit';
+import type { RollbackResponse } from '@backtalk/proto/control';
 import { Lesson_State, type BatchClosed } from '@backtalk/proto/facts';
 import { Routes } from '@backtalk/proto/weights';
 import { withBroker, type Connection } from '../connection.js';
 import type { CommandContext } from '../shell.js';
-import { cliErrors } from '../errors.js';
+import { askPublisher } from '../publisher-call.js';
 import { retireLessons } from '../retire-lessons.js';
 
 /** The version may have to be loaded again. */
@@ -39,9 +35,10 @@ export async function rollback(
   if (burned.length === 0) output.line(`${answer.to} answers already; nothing is burned.`);
   else {
     const are = burned.length === 1 ? 'is' : 'are';
-    output.line(
-      `${answer.to} answers again after ${(answer.seconds * 1000).toFixed(0)} ms; ${burned.join(', ')} ${are} burned.`,
-    );
+    const answers = answer.untold
+      ? 'answers again as soon as the publisher that leads tells the gateways'
+      : `answers again after ${(answer.seconds * 1000).toFixed(0)} ms`;
+    output.line(`${answer.to} ${answers}; ${burned.join(', ')} ${are} burned.`);
   }
   for (const text of new Set(forgotten)) output.line(`Retired: “${text}”`);
   if (forget && forgotten.length === 0) output.line(`${answer.from} was being taught no lesson.`);
@@ -94,37 +91,8 @@ export async function rollBackTo(
   why: string,
   { forgotten = [], undone = false, from = '' }: WhatFollows = {},
 ): Promise<RollbackResponse> {
-  const addresses = await withBroker(connection, async (broker) => {
-    const view = await watchLeases(broker, 'publisher');
-    try {
-      return view.current().flatMap(({ grpcAddress }) => (grpcAddress === '' ? [] : [grpcAddress]));
-    } finally {
-      view.stop();
-    }
-  });
-  let refusal = cliErrors.unreachable({ what: 'The publisher', url: connection.natsUrl });
-  for (const address of addresses) {
-    const request = { policy: connection.policy, why, to, forgotten: [...forgotten], undone, from };
-    try {
-      return await rollBackAt(address, connection, request);
-    } catch (error) {
-      // One that waits to lead has done nothing: another may lead.
-      if (!isBacktalkError(error, 'not_leading')) throw error;
-      refusal = error;
-    }
-  }
-  throw refusal;
-}
-
-async function rollBackAt(address: string, { wire }: Connection, request: RollbackRequest): Promise<RollbackResponse> {
-  // No other command calls a service, and loading this takes as long as all that most of them need.
-  const { grpcClient } = await import('@backtalk/kit/grpc');
-  const publisher = grpcClient(PublisherControlServiceDefinition, address, { caller: 'cli', wire });
-  try {
-    return await publisher.rollback(request, { deadlineMs: rollbackWithinMs });
-  } finally {
-    publisher.close();
-  }
+  const request = { policy: connection.policy, why, to, forgotten: [...forgotten], undone, from };
+  return askPublisher(connection, (publisher) => publisher.rollback(request, { deadlineMs: rollbackWithinMs }));
 }
 
 /** An operator's word on each lesson that the version was being taught; what was learned before it stays. Out: their words. */

@@ -2,7 +2,8 @@ import { until } from '@backtalk/kit/testing';
 import { describe, expect, it } from 'vitest';
 import { publisherErrors } from '../errors.js';
 import { policyOf } from '../testing/policy-parts.js';
-import { rollBackFrom, rollbackCalls } from './rollback.js';
+import { controlCalls } from './control.js';
+import { rollBackFrom } from './rollback.js';
 import type { ReleaseParts } from './swap.js';
 
 const evaluating = { pools: ['evaluation'], versions: ['p-v0', 'p-v1', 'p-v2'] };
@@ -18,7 +19,7 @@ it.each([
 
 it('a rollback to a version that one engine holds which serves burns the one that answers', async () => {
   const { parts, done, kept } = policyOf([evaluating, { pools: ['serving'], versions: ['p-v0', 'p-v1', 'p-v2'] }]);
-  expect(await rollBackFrom(parts, 'p-v2', 'test')).toMatchObject({ to: 'p-v1', burned: ['p-v2'] });
+  expect(await rollBackFrom(parts, 'p-v2', 'test')).toMatchObject({ to: 'p-v1', burned: ['p-v2'], untold: false });
   expect(done).toEqual(['p-v2 STAGE_BURNED']);
   expect(kept).toEqual(['p-v1 until p-v2 STAGE_BURNED']);
 });
@@ -45,7 +46,7 @@ it('a rollback that its caller has given up burns nothing', async () => {
 });
 
 const ask = (parts: ReleaseParts, hasBegun: boolean, to = '', from = '', signal = new AbortController().signal) => {
-  const calls = rollbackCalls([{ parts, leader: { hasBegun } }], () => true);
+  const calls = controlCalls([{ parts, leader: { hasBegun } }], () => true);
   const request = { policy: 'p', why: 'worse', to, forgotten: [], undone: false, from };
   return calls.rollback(request, { signal } as Parameters<typeof calls.rollback>[1]);
 };
@@ -90,6 +91,7 @@ describe('a publisher that takes over', () => {
   it('a rollback is answered when its version is burned, though another publisher is to write the routes', async () => {
     const { parts } = policyOf([serving]);
     const routing = { route: () => Promise.reject(publisherErrors.notLeading()) };
-    expect(await ask(Object.assign(parts, { routing }), true)).toMatchObject({ to: 'p-v1', burned: ['p-v2'] });
+    const answer = await ask(Object.assign(parts, { routing }), true);
+    expect(answer).toMatchObject({ to: 'p-v1', burned: ['p-v2'], untold: true });
   });
 });

@@ -2,9 +2,8 @@
 // Out: a staged fact for each burned version, the sequence of the last is the new fence, and gateways that route to the version that answers
 // then. It loads nothing where the loaders still hold that version.
 import { asBacktalkError, baseVersion, isBacktalkError, within } from '@backtalk/kit';
-import { type GrpcCallFacts } from '@backtalk/kit/grpc';
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';
-import type { PublisherControlServiceImplementation, RollbackResponse } from '@backtalk/proto/control';
+import type { RollbackResponse } from '@backtalk/proto/control';
 import { rollbackTarget, stableOf } from '../domain/policy-state.js';
 import { publisherErrors } from '../errors.js';
 import type { ReleaseParts } from './swap.js';
@@ -21,30 +20,12 @@ interface WayBack {
 /** Engines that come later catch up from the load set. */
 const othersWithinMs = 5_000;
 
-export function rollbackCalls(
-  releases: readonly { readonly parts: ReleaseParts; readonly leader: { readonly hasBegun: boolean } }[],
-  isLeading: () => boolean,
-): PublisherControlServiceImplementation<GrpcCallFacts> {
-  return {
-    async rollback({ policy, why, to, forgotten, undone, from }, { signal }): Promise<RollbackResponse> {
-      const release = releases.find(({ parts }) => parts.policy === policy);
-      if (release === undefined) throw publisherErrors.policyUnknown({ policy });
-      const { parts, leader } = release;
-      if (!isLeading()) throw publisherErrors.notLeading();
-      const words = why === '' ? 'rolled back' : why;
-      // Another may have decided since this one last looked: what is named would seem to answer, or never to have. Otherwise it is
-      // not read anew, so that two operators who ask at once go one step back.
-      if (to !== '' || from !== '' || !leader.hasBegun) await parts.chain.reload();
-      const known = from === '' ? stableOf(parts.chain.state) : from;
-      const done = await rollBackFrom(parts, known, words, { to, undone, signal });
-      await sayOnceMore(parts, forgotten, words);
-      return done;
-    },
-  };
-}
-
 /** Of versions that are not burned, nothing is said. Then the fence, too, is no fact of before. */
-async function sayOnceMore({ chain, routing }: ReleaseParts, versions: readonly string[], why: string): Promise<void> {
+export async function sayOnceMore(
+  { chain, routing }: ReleaseParts,
+  versions: readonly string[],
+  why: string,
+): Promise<void> {
   if (versions.length === 0) return;
   const { STAGE_BURNED, STAGE_STABLE } = WeightsStaged_Stage;
   const say = (version: string, stage: WeightsStaged_Stage) => {
@@ -77,12 +58,16 @@ export async function rollBackFrom(
   const startMs = clock.now();
   const { to, burned } = await stepBackFrom(parts, from, why, wanted);
   // It is decided, and who leads makes gateways follow.
-  await routing.route().catch((error: unknown) => {
-    events.workFailed(parts.policy, 'route', asBacktalkError(error));
-  });
+  const untold = await routing.route().then(
+    () => false,
+    (error: unknown) => {
+      events.workFailed(parts.policy, 'route', asBacktalkError(error));
+      return true;
+    },
+  );
   const seconds = (clock.now() - startMs) / 1_000;
   if (burned.length > 0) events.rolledBack(from, to, seconds, why);
-  return { from, to, seconds, burned };
+  return { from, to, seconds, burned, untold };
 }
 
 /** The version that answers then, and those that this call burned, newest first. */

@@ -1,4 +1,5 @@
 import { BacktalkError } from '@backtalk/kit';
+import { WeightsStaged_Stage } from '@backtalk/proto/facts';
 import { expect, it } from 'vitest';
 import type { SwapFacts } from '../events.js';
 import type { LeasedEngine } from '../outputs/loaders.js';
@@ -64,4 +65,14 @@ it('the time of a swap counts from the first try to decide its candidate', async
   await expect(swap.decide(trained)).rejects.toBe(sick);
   await swap.decide(trained);
   expect(swapped).toMatchObject([{ version: 'p-v3', swapSeconds: 120 }]);
+});
+
+it('a candidate that an operator burns while it is measured is decided by that', async () => {
+  const { parts, done } = policyOf([holding]);
+  const { chain } = parts;
+  const swap = swapOf(parts, async () => {
+    await chain.append(chain.state, { version: 'p-v3', stage: WeightsStaged_Stage.STAGE_BURNED });
+  });
+  await swap.decide(trained);
+  expect(done).toEqual(['p-v3 STAGE_CANDIDATE', 'p-v3 STAGE_BURNED']);
 });

@@ -15,13 +15,39 @@ export interface EngineStandIn {
 const cannotLoad = new BacktalkError({ code: 'weights_missing', retry: 'later', message: 'They are gone.' });
 const superseded = new BacktalkError({ code: 'fact_superseded', retry: 'later', message: 'Another was first.' });
 
+/** They load what they can, and their leases say so at once. */
+function loadersOf(engines: readonly EngineStandIn[]) {
+  const loaders = engines.map((engine, at) => ({
+    instance: String(at),
+    engine: { ...engine, capabilities: [], ready: true },
+  }));
+  return {
+    ready: () => loaders,
+    prepare: async (asked: typeof loaders, { version }: { readonly version: string }) => {
+      const outcomes = await Promise.all(
+        asked.map(async ({ engine: { loads = () => Promise.reject(cannotLoad) } }) =>
+          loads(version).then(() => undefined, asBacktalkError),
+        ),
+      );
+      return {
+        ready: asked.filter((_, at) => outcomes[at] === undefined),
+        failed: outcomes.filter((error) => error !== undefined),
+        seconds: 0,
+      };
+    },
+    leased: (asked: typeof loaders) => Promise.resolve(asked),
+  };
+}
+
 /** A policy whose third version answers, and what was done to it. */
 export function policyOf(engines: readonly EngineStandIn[]) {
   const [done, kept, said]: [string[], string[], string[]] = [[], [], []];
+  const facts: Partial<WeightsStaged>[] = [];
   let [state, sequence] = [emptyState('p'), 0];
   const append = (after: PolicyState, fact: Partial<WeightsStaged>) => {
     if (after !== state) return Promise.reject(superseded);
     state = fold(state, { sequence: (sequence += 1), message: WeightsStaged.fromPartial(fact) });
+    facts.push(fact);
     done.push(`${fact.version ?? ''} ${fact.stage ?? ''}`);
     return Promise.resolve(state);
   };
@@ -34,10 +60,6 @@ export function policyOf(engines: readonly EngineStandIn[]) {
   const events = {
     swapping: (_version: string, _parent: unknown, work: () => Promise<unknown>) => work(),
   };
-  const loaders = engines.map((engine, at) => ({
-    instance: String(at),
-    engine: { ...engine, capabilities: [], ready: true },
-  }));
   const parts = {
     policy: 'p',
     chain: {
@@ -51,20 +73,7 @@ export function policyOf(engines: readonly EngineStandIn[]) {
       },
     },
     loaders: {
-      ready: () => loaders,
-      prepare: async (asked: typeof loaders, { version }: { readonly version: string }) => {
-        const outcomes = await Promise.all(
-          asked.map(async ({ engine: { loads = () => Promise.reject(cannotLoad) } }) =>
-            loads(version).then(() => undefined, asBacktalkError),
-          ),
-        );
-        return {
-          ready: asked.filter((_, at) => outcomes[at] === undefined),
-          failed: outcomes.filter((error) => error !== undefined),
-          seconds: 0,
-        };
-      },
-      leased: (asked: typeof loaders) => Promise.resolve(asked),
+      ...loadersOf(engines),
       keeping: async (version: string, work: () => Promise<void>) => {
         await work();
         kept.push(`${version} until ${done.at(-1)}`);
@@ -85,5 +94,5 @@ export function policyOf(engines: readonly EngineStandIn[]) {
     unread = written;
     state = { ...written, line: versions, sequence: versions.length };
   };
-  return { parts, clock, done, kept, said, readUntil };
+  return { parts, clock, done, facts, kept, said, readUntil };
 }

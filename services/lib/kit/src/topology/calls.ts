@@ -27,7 +27,7 @@ export const calls = {
     caller: 'cli',
     callee: 'publisher',
     service: 'backtalk.v1.PublisherControlService',
-    methods: ['Rollback'],
+    methods: ['Rollback', 'Burn'],
   },
   trainerToTraining: {
     caller: 'trainer',
