@@ -97,6 +97,17 @@ describe('what is said of lessons in so many words', () => {
       });
   });
 
+  it('a lesson that is taken up again ends what asks for the same or the opposite, so that it stands once', () => {
+    const ended = { ...french, state: STATE_RETIRED, endedBy: 'superseded', supersededBy: 'l2' };
+    for (const text of [french.text, 'Answer in German.']) {
+      const after = changed([ended, lesson({ id: 'l2', text })], { action: ACTION_REACTIVATE });
+      expect(after.map(({ id, state, supersededBy }) => [id, state, supersededBy])).toEqual([
+        ['l2', STATE_RETIRED, 'l1'],
+        ['l1', STATE_ACTIVE, ''],
+      ]);
+    }
+  });
+
   it('a lesson that teachers have no room for is the newest once it is taken up again', () => {
     const newer = Array.from({ length: 12 }, (_, n) => lesson({ id: `n${n}`, text: 'x'.repeat(n + 1) }));
     const again = { action: ACTION_REACTIVATE };
@@ -113,11 +124,11 @@ describe('what is said of lessons in so many words', () => {
     expect(both[0]).toEqual(covered);
   });
 
-  it('what an edited lesson covered is shown again, and learned in its own words', () => {
+  it('what an edited lesson covered ends with the words that it asked for the same as', () => {
     const brief = lesson({ id: 'l2', text: 'Keep it brief.', coveredBy: 'l1', measures, steps: 2, stepped });
     const covers = (text: string) =>
       changed([french, brief], { action: ACTION_EDIT, text }).find(({ id }) => id === 'l2');
-    expect(covers('In Dutch.')).toMatchObject({ coveredBy: '', measures: [], steps: 0, stepped: [] });
+    expect(covers('In Dutch.')).toMatchObject({ state: STATE_RETIRED, coveredBy: '', supersededBy: 'l1' });
     expect(covers(french.text)).toEqual(brief);
   });
 

@@ -66,7 +66,7 @@ function withChange(ledger: Lesson[], stored: StoredChange, change: LedgerChange
       // What waits is active: it is the person's word that it waits no longer.
       if (lesson.state === Lesson_State.STATE_ACTIVE && lesson.waitsFor === '')
         return isLeftOut(lesson, ledger) ? broughtBack(ledger, again, change) : replaced(ledger, again);
-      return takenUp(ledger, { ...anew(again), cameBack: false }, change);
+      return takenUp(ledger, { ...anew(again), cameBack: false }, change, { ends: ['opposite', 'same'] });
     }
     default:
       return ledger;
@@ -97,14 +97,10 @@ function edited(
   };
   const over = (one: Lesson) => ({ ...retired(one, change.batch, 'superseded', lesson.id), changedAtMs });
   const before = now.text === lesson.text ? [] : [{ ...over(lesson), id: idFrom(`${lesson.id} ${said.id}`) }];
-  const others = before.length === 0 ? ledger : uncovered(ledger, lesson);
+  // What it covered is the wish of before in other words.
+  const others = ledger.map((one) => (before.length > 0 && one.coveredBy === lesson.id ? over(one) : one));
   if (isOver(lesson)) return [...before, ...replaced(others, now)];
   return takenUp([...before, ...others], now, change, { ends: ['opposite', 'same'] });
-}
-
-/** What it covered asks for what it asks for no more. */
-function uncovered(ledger: readonly Lesson[], { id }: Lesson): Lesson[] {
-  return ledger.map((one) => (one.coveredBy === id ? { ...one, coveredBy: '', measures: [], ...noSteps() } : one));
 }
 
 /** A wish that is given is the newest word on its matter: older lessons that ask for the same end as well, so that it stands once. */
