@@ -6,8 +6,11 @@ import { z } from 'zod';
 import { hashSettings } from './config.js';
 import type { Connection } from './connection.js';
 import { cliErrors } from './errors.js';
+import { withKeyStore } from './key-store.js';
 
 export const usualTenant = 'default';
+/** The one person of a machine without keys. */
+export const keylessUser = 'local';
 const secretsSchema = z.object({ hashSecret: z.string() });
 
 export function hashedTenant(connection: Connection, tenant = usualTenant): string {
@@ -16,6 +19,15 @@ export function hashedTenant(connection: Connection, tenant = usualTenant): stri
 
 export function hashedUser(connection: Connection, user: string, tenant = usualTenant): string {
   return userHash(hashSecretOf(connection), tenant, user);
+}
+
+export async function asksForNoKey(connection: Connection): Promise<boolean> {
+  return connection.data !== undefined && (await withKeyStore(connection, (store) => store.list())).length === 0;
+}
+
+/** Whose word a command is: on a machine without keys the one person's, who may want otherwise later; elsewhere an operator's, empty. */
+export async function giverHere(connection: Connection): Promise<string> {
+  return (await asksForNoKey(connection)) ? hashedUser(connection, keylessUser) : '';
 }
 
 function hashSecretOf({ data }: Connection): string {

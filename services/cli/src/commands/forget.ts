@@ -11,7 +11,7 @@ import { cliErrors } from '../errors.js';
 import { forgettingOf, isReady, type Answering, type Person, type PolicyForgetting } from '../forget-plan.js';
 import { leaveLedgers, settlePolicy, type Forgetting } from '../forget-steps.js';
 import { withKeyStore } from '../key-store.js';
-import { hashedTenant, hashedUser, usualTenant } from '../owner.js';
+import { asksForNoKey, hashedTenant, hashedUser, keylessUser, usualTenant } from '../owner.js';
 import {
   lettersAbout,
   payloadsOf,
@@ -42,8 +42,6 @@ export interface ForgetFlags {
 
 /** As long as receipts become that name some hundred versions. */
 const receiptBytes = 16_384;
-/** The one person of a machine without keys. */
-const keylessUser = 'local';
 
 interface Named {
   readonly user: string;
@@ -261,10 +259,6 @@ async function sayHeld(
   output.line(`Nothing is held of ${user} of ${tenant}.`);
   if (user !== keylessUser && (await asksForNoKey(connection)))
     output.line(`No key is asked for here: all that is said is said by ${keylessUser}.`);
-}
-
-async function asksForNoKey(connection: Connection): Promise<boolean> {
-  return connection.data !== undefined && (await withKeyStore(connection, (store) => store.list())).length === 0;
 }
 
 function heldLines({ turns, onOthers, policies, answers, letters }: Held): string[] {
