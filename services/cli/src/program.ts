@@ -214,7 +214,7 @@ function addLessons({ program, run }: Shell): void {
     );
   lessons
     .command('retire <lesson>')
-    .description('end a lesson')
+    .description('end a lesson, with what it covers')
     .option(...whose)
     .action((id: string, flags: LessonFlags) => run((context) => retireLesson(context, id, flags)));
   lessons

@@ -135,6 +135,20 @@ describe('lessons show', () => {
     expect(stdout).toMatch(/state {5}active, no room: teachers are shown the newest twelve lessons.* activate it/u);
   });
 
+  it.each([
+    [['edit', 'lesson_1', 'Use tables.'], { pending: true }, 'It is to be learned in these words.'],
+    [['edit', 'lesson_1', 'Use tables.'], { state: 'retired', pending: true }, 'It stays ended, in these words'],
+    [['activate', 'lesson_1'], { pending: true }, 'It is to be learned again.'],
+    [['activate', 'lesson_1'], {}, 'It is being learned.'],
+    [['activate', 'lesson_1'], { covered_by: 'l2' }, 'in the words of l2, which does the same'],
+    [['retire', 'lesson_1'], { state: 'retired', pending: true }, 'nor what it covers'],
+  ])('lessons %j, answered with %j, says: %s', async (words, state, told) => {
+    given = { ...lesson, waits_for: null, ...state };
+    const { stdout } = await printCommand(at, ['lessons', ...words]);
+    given = lesson;
+    expect(stdout).toContain(told);
+  });
+
   it('a lesson as JSON has its turns in full', async () => {
     const { values } = await runCommand(at, ['lessons', 'show', lesson.id]);
     expect(values).toMatchObject([

@@ -203,7 +203,7 @@ export async function addLesson(
 ): Promise<void> {
   const body = { text: words.join(' '), policy: context.connection.policy, user };
   const answer = await askEndpoint(context, 'The lesson', 'POST', '/lessons', body);
-  said(context.output, lessonSchema.parse(answer), 'It is to be learned from now on.');
+  said(context.output, lessonSchema.parse(answer), () => 'It is to be learned from now on.');
 }
 
 export async function editLesson(
@@ -212,7 +212,11 @@ export async function editLesson(
   words: readonly string[],
   { user }: LessonFlags,
 ): Promise<void> {
-  await change(context, id, { text: words.join(' '), user }, 'It is to be learned in these words.');
+  await change(context, id, { text: words.join(' '), user }, ({ state }) =>
+    state === 'retired'
+      ? `It stays ended, in these words: npx backtalk lessons activate ${id} takes it up.`
+      : 'It is to be learned in these words.',
+  );
 }
 
 export async function retireLesson(context: CommandContext, id: string, { user }: LessonFlags): Promise<void> {
@@ -220,24 +224,32 @@ export async function retireLesson(context: CommandContext, id: string, { user }
     context,
     id,
     { state: 'retired', user },
-    'No teacher is shown it any more. What was learned of it fades.',
+    () => 'No teacher is shown it any more, nor what it covers. What was learned of it fades.',
   );
 }
 
 export async function activateLesson(context: CommandContext, id: string, { user }: LessonFlags): Promise<void> {
-  await change(context, id, { state: 'active', user }, 'It is to be learned again.');
+  await change(context, id, { state: 'active', user }, ({ pending, covered_by: cover }) => {
+    if (pending) return 'It is to be learned again.';
+    return cover === null
+      ? 'It is being learned.'
+      : `It is being learned in the words of ${cover}, which does the same.`;
+  });
 }
 
-async function change(context: CommandContext, id: string, body: object, words: string): Promise<void> {
+/** Of the state that comes back. */
+type Told = (lesson: Lesson) => string;
+
+async function change(context: CommandContext, id: string, body: object, words: Told): Promise<void> {
   if (id === '') throw cliErrors.badArgument({ name: 'lesson', value: id, wanted: 'an id (npx backtalk lessons)' });
   const path = `/lessons/${encodeURIComponent(id)}`;
   said(context.output, lessonSchema.parse(await askEndpoint(context, `Lesson ${id}`, 'PATCH', path, body)), words);
 }
 
-function said(output: Output, lesson: Lesson, words: string): void {
+function said(output: Output, lesson: Lesson, words: Told): void {
   output.value(lesson);
   output.line(`${lesson.id}: “${lesson.text}”`);
-  output.line(words);
+  output.line(words(lesson));
 }
 
 const isInForce = (state: string) => state === 'active' || state === 'learned';
