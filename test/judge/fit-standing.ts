@@ -2,7 +2,7 @@
 // holds, from several hands; replies that only judge; and turns of people who do not correct. Out: weights, in the judge's form. The same each time.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { featuresOf, hasLastingWords, sentencesOf, wordsAlone, type WordWeights } from '@backtalk/judge';
+import { featuresOf, hasLastingWords, wordsAlone, type WordWeights } from '@backtalk/judge';
 import { repositoryRoot } from '@backtalk/kit/testing';
 import { z } from 'zod';
 import { readBareReplies } from './fit-bare.js';
@@ -46,6 +46,19 @@ function goingOn(samples: readonly Sample[]): StandingMessage[] {
       ? []
       : [{ text, standing: '', lang: '', source: `turns of ${source}` }];
   });
+}
+
+const betweenSentences = /(?<=[.!?\u2026\u0964\u06D4\u061F\u1362])\s+|(?<=[\u3002\uFF01\uFF1F\u17D4\u17D5\u104B])|\n+/u;
+const sentenceCharactersMax = 300;
+const sentencesMax = 20;
+
+/** More plainly than the judge does, as when its bounds were settled: weights of any other division ask for other bounds. */
+function sentencesOf(said: string): string[] {
+  const sentences = said.replaceAll('\u2019', "'").split(betweenSentences);
+  return sentences
+    .map((sentence) => sentence.trim())
+    .filter((sentence) => sentence !== '' && sentence.length <= sentenceCharactersMax)
+    .slice(0, sentencesMax);
 }
 
 /** An abbreviation cuts sentences, too: what is left of one is none. */

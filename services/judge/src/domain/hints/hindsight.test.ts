@@ -50,7 +50,7 @@ describe('what becomes a lesson of a longer message', () => {
       expect(judged(said)).toMatchObject({ hint: hearing.standing(said)[0], stands: true, wish: undefined });
   });
 
-  it('of two wishes that no lesson can hold together, the first is kept whole', () => {
+  it('the first of two wishes that no lesson can hold together is kept whole', () => {
     const first = `From now on give every length that you mention in metres, and ${'never, ever '.repeat(5)}in feet.`;
     const second = 'Always answer in short sentences, each on a line of its own, and without any greeting before them.';
     expect(`${first} ${second}`.length).toBeGreaterThan(200);
@@ -86,7 +86,7 @@ describe('what stands of the words that began a conversation', () => {
     judge({ ...material(next), begins: true, question }, [{ ...vote, verdict: score }], { evidence: [] }, mark, hearing)
       .message;
 
-  it('it is its person’s wish, whatever they say of the answer', () => {
+  it('what stands of the first words is their person’s wish, whatever they say of the answer', () => {
     expect(begun(asked, 'And a canon?')).toMatchObject({ verdict: 1, hint: '', stands: false });
     expect(begun(asked, 'And a canon?').wish).toEqual({ text: wanted, stands: true, bare: false });
     const wrong = begun(asked, 'That is a canon.', -1);
@@ -99,7 +99,7 @@ describe('what stands of the words that began a conversation', () => {
     expect(ownWish(message)).toEqual({ text: 'Always use metric units.', stands: true, bare: false });
   });
 
-  it('it is not heard of words that began nothing, nor of what others wrote or a person only asks', () => {
+  it('no wish is heard of words that began nothing, nor of what others wrote or a person only asks', () => {
     const later = judge({ ...material('And a canon?'), question: asked }, [], { evidence: [] }, mark, hearing);
     expect(later.message.wish).toBeUndefined();
     for (const question of [
