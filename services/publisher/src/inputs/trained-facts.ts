@@ -62,7 +62,7 @@ export class TrainedFacts {
   /** Every version trained up to here is decided. */
   private decidedSequence = 0;
   private consumer: FactConsumer<'weightsTrained'> | undefined;
-  /** Whoever asks until then is told the last failure. */
+  /** Until then the consumer and the catching up are told the last failure. */
   private resting = notTried;
 
   constructor(
