@@ -3,6 +3,7 @@
 // says or how it is worded is not looked at: a lesson may change both.
 import type { ComparedAnswer } from '@backtalk/proto/facts';
 import type { GateVerdict } from './gate.js';
+import { sum } from './means.js';
 
 /** One line each, of subjects that have nothing to do with each other. */
 export const probeQuestions: readonly string[] = [
@@ -112,8 +113,4 @@ export function signTest(worse: number, better: number): number {
     ways = (ways * (throws - heads)) / (heads + 1);
   }
   return tail / 2 ** throws;
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }

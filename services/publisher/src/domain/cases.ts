@@ -7,6 +7,7 @@
 import { inForce, type TurnIds } from '@backtalk/kit';
 import { Lesson_State, type Lesson } from '@backtalk/proto/facts';
 import type { GateVerdict } from './gate.js';
+import { mean } from './means.js';
 
 export interface CaseLimits {
   /** Turns of one lesson that are asked of one candidate; 0: none. */
@@ -128,8 +129,4 @@ function isLearned({ state }: Lesson): boolean {
 
 function texts(lessons: readonly Lesson[]): string[] {
   return lessons.map(({ text }) => text);
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }

@@ -3,6 +3,7 @@
 import type { BacktalkError } from '@backtalk/kit';
 import type { ComparedAnswer } from '@backtalk/proto/facts';
 import type { Probe } from '@backtalk/proto/weights';
+import { mean } from './means.js';
 
 export interface GateLimits {
   /** mean |Δ logprob| per token between trainer and engine. */
@@ -111,8 +112,4 @@ function withLessons({ probes, base }: GateInput): readonly (readonly number[])[
 
 function value(lists: readonly (readonly number[])[], at: number, token: number): number {
   return lists[at]?.[token] ?? Number.NaN;
-}
-
-function mean(values: readonly number[]): number {
-  return values.length === 0 ? 0 : values.reduce((sum, next) => sum + next, 0) / values.length;
 }

@@ -13,6 +13,7 @@ import {
   type AnswerFault,
   type Faults,
 } from '../domain/behaviour.js';
+import { sum } from '../domain/means.js';
 import type { LeasedEngine } from './loaders.js';
 import { callUntil, clientFor } from './probe-scores.js';
 
@@ -173,8 +174,4 @@ function figuresOf(answers: readonly Answered[]): Pick<Answers, 'entropy' | 'tok
   const entropy = logprobs.length === 0 ? undefined : -sum(logprobs) / logprobs.length;
   const lengths = answers.map(({ ids }) => Math.log(Math.max(1, ids.length)));
   return { entropy, tokens: Math.exp(sum(lengths) / Math.max(1, lengths.length)) };
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }

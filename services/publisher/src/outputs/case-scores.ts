@@ -3,6 +3,7 @@
 import type { EngineClient, ScoreItem } from '@backtalk/dialects';
 import { hintedMessages, isBacktalkError, lastHumanMessage, templateTokenIn, type Clock } from '@backtalk/kit';
 import type { AskedCase, Case, CaseScores, Leaning } from '../domain/cases.js';
+import { sum } from '../domain/means.js';
 import type { CaseRequest, LessonCases } from './lesson-cases.js';
 import type { LeasedEngine } from './loaders.js';
 import { callUntil, clientFor } from './probe-scores.js';
@@ -115,7 +116,3 @@ export class CaseScorer {
 }
 
 const unknown: Leaning = { told: Number.NaN, untold: Number.NaN };
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
-}
