@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { hearing } from '../../testing/hearing.js';
+import { sentencesOf } from './stands.js';
 
 const { standing } = hearing;
 const standsIn = (words: string) => standing(words).length > 0;
@@ -129,6 +130,10 @@ describe('words that hold beyond their turn', () => {
     const [wish = '', ...rest] = standing(`From now on:\n${long}`);
     expect(wish).toMatch(/^From now on: use metric units, please 0; .* please \d$/);
     expect([wish.length <= 200, rest]).toEqual([true, []]);
+  });
+
+  it('space at the end of a line is no sentence', () => {
+    expect(sentencesOf('Thanks. \nAnd now? ')).toEqual(['Thanks.', 'And now?']);
   });
 
   it('reads head and tail of words that are longer than a person writes', () => {
