@@ -116,7 +116,7 @@ describe('a batch that is trained', () => {
     }
   });
 
-  it('of two wishes that cannot both hold the later one stands, whichever version answered', () => {
+  it('the later of two wishes that cannot both hold stands, whichever version answered', () => {
     const said = (hint: string, sequence: number, back: number) => {
       const waited = candidate({ turn: hint, hint, stands: true }, sequence);
       return { candidate: waited, advantage: -1, hinted: true, wished: true, back };

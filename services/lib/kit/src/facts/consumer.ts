@@ -106,7 +106,7 @@ class Consumer<F extends FactName> implements FactConsumer<F> {
   async stop(deadlineMs = 10_000): Promise<void> {
     this.isStopped = true;
     this.cancelMeasure();
-    // The last figures would stand for ever, though another instance has the facts now.
+    // The last figures would stand without end, though another instance has the facts now.
     for (const gauge of this.gauges()) this.options.facts.forEach((name) => gauge.remove(this.labels(name)));
     await Promise.all(this.flows.flatMap(({ flows }) => flows.map((flow) => flow.stop(deadlineMs))));
     const { nc } = this.options.broker;

@@ -145,7 +145,7 @@ describe('the payload of a large fact', () => {
     expect(await blobs.has(digest)).toBe(false);
   });
 
-  it('of a policy goes at the next sweep when its deletion broke off, and no sooner than its fact', async () => {
+  it('a payload of a policy goes at the next sweep when its deletion broke off, and no sooner than its fact', async () => {
     const publisher = new FactPublisher(trainer, { blobs });
     const batch = (number: number, why: string) => BatchClosed.fromPartial({ policy: 'p', number, why });
     const first = batch(1, 'x'.repeat(1_000_000));

@@ -35,7 +35,7 @@ describe('the lessons that teachers have room for', () => {
     for (const one of [retired, waiting]) expect(isLeftOut(one, [one, ...newer])).toBe(false);
   });
 
-  it('for one person what holds for everyone is left out beside newer lessons of their own', () => {
+  it('what holds for everyone is left out for one person beside newer lessons of their own', () => {
     const shared = lesson('shared', { scopeUser: '' });
     expect(isLeftOut(shared, [shared, ...newer])).toBe(false);
     expect(isLeftOut(shared, [shared, ...newer], { tenant: 't', user: 'ann' })).toBe(true);

@@ -43,7 +43,7 @@ describe('createLogger', () => {
 });
 
 describe('what is said again and again', () => {
-  it.each([60_000, -3_600_000])('is due once a minute, also where the clock is set back: %d', async (ms) => {
+  it.each([60_000, -3_600_000])('a warning is due once a minute, also where the clock is set back: %d', async (ms) => {
     const clock = new FakeClock();
     const said = new Said(clock);
     expect([said.isDue('a'), said.isDue('a')]).toEqual([true, false]);
