@@ -53,6 +53,6 @@ export function sentencesOf(said: string): string[] {
   return withListsJoined(lines.filter((line) => line.trim() !== ''))
     .flatMap((line) => line.split(sentenceEnd))
     .map((sentence) => sentence.trim())
-    .filter((sentence) => sentence !== '' && sentence.length <= sentenceCharactersMax)
+    .filter((sentence) => sentence.length <= sentenceCharactersMax)
     .slice(0, sentencesMax);
 }
