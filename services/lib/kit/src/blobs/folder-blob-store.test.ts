@@ -61,10 +61,8 @@ describe('a folder of blobs', () => {
     expect(await dropStrayFiles(directory.join('none'), nowMs)).toBe(0);
   });
 
-  it('refuses what it has no room for, and names that are no digests', async () => {
-    const store = folderBlobStore(directory.join('full'), { bytesMax: 10 });
-    await store.put(bytes);
-    await expect(store.put(new Uint8Array(8))).rejects.toMatchObject({ code: 'blob_store_full', status: 503 });
+  it('refuses names that are no digests', async () => {
+    const store = folderBlobStore(directory.join('names'));
     await expect(store.get('../../etc/passwd')).rejects.toMatchObject({ code: 'blob_digest_invalid' });
   });
 });

@@ -7,13 +7,8 @@ import type { BacktalkError } from '../errors/backtalk-error.js';
 import { sha256Hex } from '../identity/ids.js';
 import { blobErrors, type BlobInfo, type BlobStore, checkDigest, isSound, isDigest } from './blob-store.js';
 
-interface FolderBlobOptions {
-  /** Beyond it, `put` throws `blob_store_full`. */
-  readonly bytesMax?: number;
-}
-
-export function folderBlobStore(directory: string, options: FolderBlobOptions = {}): BlobStore {
-  return new FolderBlobStore(directory, options.bytesMax ?? Number.POSITIVE_INFINITY);
+export function folderBlobStore(directory: string): BlobStore {
+  return new FolderBlobStore(directory);
 }
 
 /** Much longer than a blob is being written. */
@@ -34,10 +29,7 @@ export async function dropStrayFiles(directory: string, nowMs: number): Promise<
 }
 
 class FolderBlobStore implements BlobStore {
-  constructor(
-    private readonly directory: string,
-    private readonly bytesMax: number,
-  ) {}
+  constructor(private readonly directory: string) {}
 
   async put(bytes: Uint8Array): Promise<string> {
     const digest = sha256Hex(bytes);
@@ -48,9 +40,6 @@ class FolderBlobStore implements BlobStore {
         const now = new Date();
         await utimes(path, now, now).catch(ignoreMissing);
         if ((await sizeOf(path)) !== undefined) return digest;
-      }
-      if (Number.isFinite(this.bytesMax) && (await this.usedBytes()) + bytes.byteLength > this.bytesMax) {
-        throw blobErrors.blobStoreFull();
       }
       await this.write(path, bytes);
     } catch (error) {
@@ -84,13 +73,6 @@ class FolderBlobStore implements BlobStore {
         if (found !== undefined) yield { digest, bytes: found.size, modifiedMs: found.mtimeMs };
       }
     }
-  }
-
-  /** Counted anew each time, because other processes share the folder. */
-  private async usedBytes(): Promise<number> {
-    let total = 0;
-    for await (const { bytes } of this.list()) total += bytes;
-    return total;
   }
 
   private async holds(digest: string, size: number): Promise<boolean> {

@@ -6,9 +6,9 @@ import { factErrors } from './errors.js';
 
 it('what becomes of a failed fact follows from the error', () => {
   const invalid = subjectErrors.factInvalid({ fact: 'f', field: 'x' });
-  expect(verdictOn(invalid, 1, 8)).toEqual({ kind: 'dead', reason: 'fact_invalid' });
+  expect(verdictOn(invalid, 1, 8)).toEqual({ kind: 'dead' });
   expect(verdictOn(factErrors.factsStopped(), 7, 8)).toEqual({ kind: 'retry' });
-  expect(verdictOn(factErrors.factsStopped(), 8, 8)).toEqual({ kind: 'dead', reason: 'facts_stopped' });
+  expect(verdictOn(factErrors.factsStopped(), 8, 8)).toEqual({ kind: 'dead' });
   expect(verdictOn(brokerErrors.brokerUnavailable({ doing: 'x' }), 100, 8)).toEqual({ kind: 'wait' });
   expect(verdictOn(brokerErrors.streamMissing({ stream: 'S' }), 1, 8)).toEqual({ kind: 'fatal' });
 });

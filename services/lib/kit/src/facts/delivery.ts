@@ -27,7 +27,7 @@ type Verdict =
   | { readonly kind: 'retry' }
   /** The fact is not to blame: it waits in flight until what it needs is back, and no delivery is counted. */
   | { readonly kind: 'wait' }
-  | { readonly kind: 'dead'; readonly reason: string }
+  | { readonly kind: 'dead' }
   | { readonly kind: 'fatal' };
 
 /** A store that several nodes see may show one what another has put minutes later: with the usual pauses this is nine of them. */
@@ -36,8 +36,8 @@ const lateTimes = 3;
 /** What happens to a failed fact follows from the error: status 503 says that something it needs cannot be reached. */
 export function verdictOn(error: BacktalkError, tries: number, triesMax: number): Verdict {
   if (error.retry === 'stop') return { kind: 'fatal' };
-  if (error.retry === 'never') return { kind: 'dead', reason: error.code };
+  if (error.retry === 'never') return { kind: 'dead' };
   if (error.status === 503) return { kind: 'wait' };
   const most = error.code === 'blob_missing' ? triesMax * lateTimes : triesMax;
-  return tries >= most ? { kind: 'dead', reason: error.code } : { kind: 'retry' };
+  return tries >= most ? { kind: 'dead' } : { kind: 'retry' };
 }
