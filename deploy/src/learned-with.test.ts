@@ -39,7 +39,7 @@ function learned(folder: string): void {
 function copy(name: string, served?: Manifest['served']): string {
   const folder = directory.join(name);
   mkdirSync(folder);
-  const manifest: Manifest = { format: 1, takenAt: '2026-11-29', streams: [], blobs: 0, files: [], served };
+  const manifest: Manifest = { format: 1, takenAt: '2026-11-29', streams: [], blobs: 0, corruptBlobs: [], files: [], served };
   writeFileSync(join(folder, 'manifest.json'), JSON.stringify(manifest));
   return folder;
 }
