@@ -39,7 +39,15 @@ function learned(folder: string): void {
 function copy(name: string, served?: Manifest['served']): string {
   const folder = directory.join(name);
   mkdirSync(folder);
-  const manifest: Manifest = { format: 1, takenAt: '2026-11-29', streams: [], blobs: 0, corruptBlobs: [], files: [], served };
+  const manifest: Manifest = {
+    format: 1,
+    takenAt: '2026-11-29',
+    streams: [],
+    blobs: 0,
+    corruptBlobs: [],
+    files: [],
+    served,
+  };
   writeFileSync(join(folder, 'manifest.json'), JSON.stringify(manifest));
   return folder;
 }
