@@ -89,12 +89,16 @@ function observeGate(
   for (const fault of answerFaults) numbers.faulty.set({ policy, fault }, measured[`behaviour_${fault}`] ?? 0);
 }
 
+/** From 0, or the first of its kind would be no increase. */
+function startCounts({ versions, rollbacks }: ReturnType<typeof instruments>, policies: readonly string[]): void {
+  for (const policy of policies)
+    for (const stage of ['candidate', 'stable', 'burned']) versions.inc({ policy, stage }, 0);
+  for (const by of ['operator', 'served_entropy']) rollbacks.inc({ by }, 0);
+}
+
 export function createEvents(logger: Logger, metrics: Metrics, policies: readonly string[]) {
   const numbers = instruments(metrics);
-  // From 0, or the first of its kind would be no increase.
-  for (const policy of policies)
-    for (const stage of ['candidate', 'stable', 'burned']) numbers.versions.inc({ policy, stage }, 0);
-  for (const by of ['operator', 'served_entropy']) numbers.rollbacks.inc({ by }, 0);
+  startCounts(numbers, policies);
   return {
     leadership(leading: boolean): void {
       numbers.leading.set(leading ? 1 : 0);

@@ -85,7 +85,7 @@ describe('batches that are given up in a row', () => {
       await rig.untilBatches(2 * n);
     }
     await until(async () => (await isHeld(trainer)) === 1, { what: 'Training rests' });
-    await rig.correct(2, { name: 'later' });
+    await rig.correct(2, { name: 'later', hint: 'Name the source of each figure.' });
     await until(async () => (await rig.metric(trainer, /turns_pending\{.*kind="effective"/)) === 2);
     return trainer;
   }
@@ -135,7 +135,7 @@ describe('versions that are burned in a row', () => {
       await rig.stage(`backtalk-v${n}`, WeightsStaged_Stage.STAGE_BURNED);
     }
     await until(async () => (await isHeld(trainer)) === 1, { what: 'Training rests' });
-    await rig.correct(2, { name: 'later' });
+    await rig.correct(2, { name: 'later', hint: 'Name the source of each figure.' });
     await until(async () => (await rig.metric(trainer, /turns_pending\{.*kind="effective"/)) === 2);
     return trainer;
   }
