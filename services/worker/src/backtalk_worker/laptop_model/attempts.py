@@ -99,6 +99,7 @@ def read_attempts(path: Path) -> list[list[Attempted]]:
 
 
 def _read(one: Mapping[str, Any]) -> Attempted:
-    row = {name: tuple(value) if isinstance(value, list) else value for name, value in one["row"].items()}
+    row: dict[str, Any] = {**one["row"]}
+    row |= {name: tuple(row[name]) for name in ("kinds", "values")}
     good, bad = (None if one[name] is None else Drawn(**one[name]) for name in ("good", "bad"))
     return Attempted(Row(**row), good, bad)

@@ -209,7 +209,7 @@ def backward(
         loss, losses["told"] = loss + kept, kept.item() / sum(len(unit[0].answer) for unit in told)
         pairs = [(unit, row) for unit, row in zip(told, rows, strict=True) if len(unit) > 1]
         if pairs:
-            margins = torch.stack([_gained(*unit, *row) for unit, row in pairs])
+            margins = torch.stack([_gained(unit, row) for unit, row in pairs])
             loss = loss - recipe.preferred_weight * F.logsigmoid(recipe.preferred_scale * margins).sum()
             losses["margin"] = margins.mean().item()
     if untold:
@@ -221,9 +221,10 @@ def backward(
     return losses
 
 
-def _gained(good: Example, bad: Example, good_nats: Tensor, bad_nats: Tensor) -> Tensor:
-    """Of the log probability, from where both were drawn."""
-    return (-good_nats - good.before) - (-bad_nats - bad.before)
+def _gained(unit: Sequence[Example], nats: Sequence[Tensor]) -> Tensor:
+    """Of the log probability, by the first more than by the second, from where both were drawn."""
+    good, bad = (-now - one.before for one, now in zip(unit, nats, strict=True))
+    return good - bad
 
 
 def _between(adapted: Tensor, plain: Tensor) -> Tensor:
