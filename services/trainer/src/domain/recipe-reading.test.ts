@@ -83,7 +83,7 @@ describe('reading a recipe', () => {
   it('describes each number with its value and its meaning, a line each', () => {
     const lines = describeRecipe(recipePresets.tiny.recipe).split('\n');
     expect(lines).toHaveLength(Object.keys(recipePresets.tiny.recipe).length);
-    expect(lines).toContainEqual(expect.stringMatching(/^ {2}learningRate +0\.001 +Learning rate of AdamW\.$/));
+    expect(lines).toContainEqual(expect.stringMatching(/^ {2}learningRate +0\.002 +Learning rate of AdamW\.$/));
     for (const line of lines) expect(line).toMatch(/^ {2}\w+ +\S+ +[A-Z].*\.$/);
   });
 });

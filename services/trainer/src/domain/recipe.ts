@@ -60,7 +60,7 @@ const method = {
 const step = {
   loraRank: whole(8, 1, 512, 'Rank of the adapter; fixed for a policy at its first step.'),
   loraAlpha: whole(16, 1, 1_024, 'Alpha of the adapter; fixed for a policy at its first step.'),
-  learningRate: number(1e-3, 1e-9, 1, 'Learning rate of AdamW.'),
+  learningRate: number(2e-3, 1e-9, 1, 'Learning rate of AdamW.'),
   adamBeta1: number(0.9, 0, 0.9999, 'First moment of AdamW.'),
   adamBeta2: number(0.98, 0, 0.99999, 'Second moment of AdamW.'),
   weightDecay: number(0, 0, 1, 'Weight decay of AdamW.'),
