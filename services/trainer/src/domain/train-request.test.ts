@@ -180,7 +180,7 @@ describe('the plan of a step', () => {
       weightOpd: 1,
       loraRank: 8,
       loraAlpha: 16,
-      learningRate: 0.001,
+      learningRate: 0.002,
       adamBeta1: 0.9,
       adamBeta2: 0.98,
       weightDecay: 0,
