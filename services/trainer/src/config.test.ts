@@ -17,7 +17,7 @@ function recipeWith(environment: Record<string, string>) {
 
 describe('the recipe of a trainer', () => {
   it('a recipe is the preset tiny where nothing is set', () => {
-    expect(recipeWith({})).toMatchObject({ learningRate: 1e-3, effective: 8, waitMs: 600_000 });
+    expect(recipeWith({})).toMatchObject({ learningRate: 2e-3, effective: 8, waitMs: 600_000 });
   });
 
   it('a recipe is read from a file, with single overrides above it', () => {

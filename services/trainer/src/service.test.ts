@@ -105,7 +105,7 @@ describe('a batch', () => {
       weightOpd: 1,
       loraRank: 8,
       loraAlpha: 16,
-      learningRate: 1e-3,
+      learningRate: 2e-3,
       adamBeta1: 0.9,
       adamBeta2: 0.98,
       gradientClip: 1,
