@@ -49,11 +49,9 @@ export interface FlowRoute<N extends FactName> {
 
 /** Un-acked messages of all instances of a service together; each instance takes no more than it has slots for. */
 const ackPendingMax = 1_000;
-/** A fact that ends the process each time is never seen to fail: it is given up after three times as many deliveries. */
-const silentDeliveries = 3;
 const ackTries = 5;
 /** Facts that another instance settles are never heard of again here. */
-const releasedMax = 10_000;
+const failedMax = 10_000;
 /** What waits is tried this often at least, however long it has waited: it goes on soon after what it needs is back. */
 const waitMostMs = 4_000;
 
@@ -62,8 +60,8 @@ export class FactFlow<N extends FactName = FactName> {
   private readonly pull: Pull;
   private readonly suspects: Suspects;
   private readonly running = new Set<Promise<void>>();
-  /** Deliveries that were given back here without a failure, by the message's sequence: they say nothing against the fact. */
-  private readonly released = new Map<number, number>();
+  /** Failed tries here, by the message's sequence. Deliveries say nothing against a fact: restarts and releases count as ones, too. */
+  private readonly failed = new Map<number, number>();
   private readonly stopping = new AbortController();
   private readonly aborting = new AbortController();
   private cancelKeepAlive: () => void = () => undefined;
@@ -145,12 +143,8 @@ export class FactFlow<N extends FactName = FactName> {
   }
 
   private async handle(entry: Entry): Promise<void> {
-    const { maxDeliver, maxHeld, clock } = this.settings;
+    const { clock } = this.settings;
     const { name } = this.route;
-    const { deliveries } = entry.place;
-    if (maxHeld === 0 && deliveries > maxDeliver * silentDeliveries) {
-      return this.bury(entry, factErrors.poisonous({ deliveries }));
-    }
     for (let waits = 1; ; waits += 1) {
       const started = clock.now();
       const failure = await this.try(entry);
@@ -164,8 +158,7 @@ export class FactFlow<N extends FactName = FactName> {
   /** Nothing when the handler has done its part. */
   private async try(entry: Entry): Promise<BacktalkError | undefined> {
     try {
-      const handle = (): Promise<void> => this.handOver(entry);
-      await (this.settings.maxHeld > 0 ? this.suspects.run(entry.place, handle) : handle());
+      await this.suspects.run(entry.place, () => this.handOver(entry));
     } catch (error) {
       entry.held = false;
       return asBacktalkError(error);
@@ -212,7 +205,7 @@ export class FactFlow<N extends FactName = FactName> {
             this.finish(entry, 'handled');
           },
           release: (delayMs = 0) => {
-            if (entry.end === undefined) this.release(entry, delayMs);
+            if (entry.end === undefined) this.giveBack(entry, delayMs);
           },
         };
       },
@@ -222,17 +215,16 @@ export class FactFlow<N extends FactName = FactName> {
   /** True when the handler is to be called again at once. */
   private async afterFailure(entry: Entry, error: BacktalkError, waits: number): Promise<boolean> {
     if (entry.end !== undefined) return false;
-    entry.failures += 1;
     if (this.stopping.signal.aborted) {
       this.giveBack(entry, 0);
       return false;
     }
     const { maxDeliver, maxHeld, backOff, logger } = this.settings;
     const { name } = this.route;
-    // Facts that are held are delivered again at every start: their deliveries say nothing about failures.
-    const { deliveries, sequence } = entry.place;
-    const tries = maxHeld > 0 ? entry.failures : deliveries - (this.released.get(sequence) ?? 0);
+    const { sequence } = entry.place;
+    const tries = (this.failed.get(sequence) ?? 0) + 1;
     const verdict = verdictOn(error, tries, maxDeliver);
+    if (verdict.kind !== 'wait') this.remember(sequence, tries);
     logger.warn('fact_failed', { fact: name, verdict: verdict.kind, tries, sequence, error });
     switch (verdict.kind) {
       case 'wait':
@@ -300,12 +292,10 @@ export class FactFlow<N extends FactName = FactName> {
     this.finish(entry, outcome);
   }
 
-  private release(entry: Entry, delayMs: number): void {
-    const { sequence } = entry.place;
-    this.released.set(sequence, (this.released.get(sequence) ?? 0) + 1);
-    const [oldest] = this.released.keys();
-    if (this.released.size > releasedMax && oldest !== undefined) this.released.delete(oldest);
-    this.giveBack(entry, delayMs);
+  private remember(sequence: number, tries: number): void {
+    this.failed.set(sequence, tries);
+    const [oldest] = this.failed.keys();
+    if (this.failed.size > failedMax && oldest !== undefined) this.failed.delete(oldest);
   }
 
   private giveBack(entry: Entry, delayMs: number, outcome: Outcome = 'given_back'): void {
@@ -316,7 +306,7 @@ export class FactFlow<N extends FactName = FactName> {
   private finish(entry: Entry, outcome: Outcome, end: EntryEnd = 'settled'): void {
     if (entry.end !== undefined) return;
     this.inFlight.drop(entry, end);
-    if (end === 'settled') this.released.delete(entry.place.sequence);
+    if (end === 'settled') this.failed.delete(entry.place.sequence);
     this.count(outcome);
   }
 

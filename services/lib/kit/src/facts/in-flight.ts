@@ -10,8 +10,6 @@ const ackTimeoutMs = 2_000;
 export type EntryEnd = 'settled' | 'given_back';
 
 export class Entry {
-  /** Failed tries in this process. */
-  failures = 0;
   held = false;
   end: EntryEnd | undefined;
 
