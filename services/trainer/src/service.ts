@@ -147,18 +147,20 @@ async function keepTraining(
   tools: TrainerTools,
   leading: AbortSignal,
 ): Promise<void> {
-  // A policy's own: each of its loops listens, and Node warns of a leak where many policies listen to one.
-  const signal = AbortSignal.any([leading]);
-  for (let failures = 1; !signal.aborted; failures += 1) {
+  for (let failures = 1; !leading.aborted; failures += 1) {
+    // A try's own: what it watches and sweeps ends with it, and Node warns of a leak where many policies listen to one.
+    const over = new AbortController();
     try {
-      await trainPolicy(ledger, service, tools, signal);
+      await trainPolicy(ledger, service, tools, AbortSignal.any([leading, over.signal]));
       return;
     } catch (thrown) {
-      if (signal.aborted) return;
+      if (leading.aborted) return;
       const error = asBacktalkError(thrown);
       tools.events.ledgerTroubled(ledger.policy, error, failures, startAgainMs);
       if (error.retry === 'stop') return service.fail(error);
+    } finally {
+      over.abort();
     }
-    await service.clock.sleep(startAgainMs, signal).catch(() => undefined);
+    await service.clock.sleep(startAgainMs, AbortSignal.any([leading])).catch(() => undefined);
   }
 }
