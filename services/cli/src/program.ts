@@ -135,7 +135,7 @@ function addWatching({ program, run, attempt }: Shell): void {
     .action((preset: string | undefined, { set, of }: { set?: string; of?: string }) =>
       of === undefined
         ? attempt((output) => Promise.resolve(showRecipe(output, preset, set)))
-        : run((context) => showRecipeOf(context, of)),
+        : run((context) => showRecipeOf(context, of, preset)),
     );
   program
     .command('fit <model>')

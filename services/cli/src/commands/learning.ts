@@ -6,6 +6,7 @@ import {
   givenUpInARow,
   isBacktalkError,
   isHeld,
+  kvBucket,
   learningSwitch,
   storageRoom,
   versionNumber,
@@ -14,7 +15,9 @@ import {
   type LearningSwitch,
 } from '@backtalk/kit';
 import { WeightsStaged_Stage, type BatchClosed, type WeightsTrained } from '@backtalk/proto/facts';
+import { Routes } from '@backtalk/proto/weights';
 import { withBroker, withBrokerAlone, type Connection } from '../connection.js';
+import { cliErrors } from '../errors.js';
 import type { CommandContext } from '../shell.js';
 
 type FoundSwitch = KvEntry<LearningSwitch> | undefined;
@@ -105,10 +108,20 @@ export async function switchLearning(
   });
 }
 
+/** A cluster's command may not be told which policies there are: then what is served and what was learned says so. */
+async function assertKnown(broker: Broker, policy: string): Promise<void> {
+  const served: string[] = [];
+  for await (const { key } of kvBucket(broker, 'routes', Routes).entries()) served.push(key);
+  if (served.length === 0 || served.includes(policy)) return;
+  if ((await new FactReader(broker).last('batchClosed', { policy })) !== undefined) return;
+  throw cliErrors.badArgument({ name: '--policy', value: policy, wanted: `one of ${served.toSorted().join(', ')}` });
+}
+
 /** To go on says also that what was burned or given up until now holds training no longer. */
 async function sayLearning(connection: Connection, paused: boolean): Promise<void> {
   const { policy } = connection;
   await withBroker(connection, async (broker) => {
+    await assertKnown(broker, policy);
     const setting = learningSwitch(broker, policy);
     const before = (await setting.get())?.value;
     const reader = new FactReader(broker);

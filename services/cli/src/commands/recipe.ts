@@ -25,7 +25,17 @@ export function showRecipe(output: Output, nameOrPath: string | undefined, set: 
 }
 
 /** With which numbers a version was made, whatever is in force now. */
-export async function showRecipeOf({ connection, output }: CommandContext, version: string): Promise<void> {
+export async function showRecipeOf(
+  { connection, output }: CommandContext,
+  version: string,
+  preset: string | undefined,
+): Promise<void> {
+  if (preset !== undefined)
+    throw cliErrors.badArgument({
+      name: 'preset',
+      value: preset,
+      wanted: 'needed beside --of: leave one of the two out',
+    });
   const recipe = await withBroker(connection, async (broker, blobs) => {
     const [, batch] = await findStep(new FactReader(broker, blobs), version);
     return recipeInPlan(await blobs.get(batch.configDigest));

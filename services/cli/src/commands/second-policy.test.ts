@@ -1,6 +1,7 @@
-import { FactPublisher } from '@backtalk/kit';
+import { FactPublisher, kvBucket } from '@backtalk/kit';
 import { startNats, TemporaryDirectory, type TestNats } from '@backtalk/kit/testing';
 import { BatchClosed, WeightsTrained } from '@backtalk/proto/facts';
+import { Routes } from '@backtalk/proto/weights';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { printCommand, runCommand, type Place } from '../testing/cluster-command.js';
 
@@ -45,6 +46,21 @@ it('a version is found by its name, whichever policy it is of', async () => {
 it('learning that is paused goes on by the command that the pause names', async () => {
   const { stdout } = await printCommand(place, ['pause', '--policy', 'ben']);
   expect(stdout).toContain('ben does not learn until: npx backtalk resume --policy ben.');
+});
+
+it('learning of a policy that nothing serves and nothing was learned for is not paused', async () => {
+  const routes = kvBucket(await nats.connect('publisher'), 'routes', Routes);
+  for (const policy of ['ada', 'ben']) await routes.put(policy, Routes.fromPartial({ policy }));
+  const { status, complaint } = await runCommand(place, ['pause', '--policy', 'bne']);
+  expect({ status, complaint }).toEqual({ status: 2, complaint: "--policy 'bne' is not one of ada, ben.\n" });
+});
+
+it('numbers of training are of a preset or of a version, not of both', async () => {
+  const { status, complaint } = await runCommand(place, ['recipe', 'small', '--of', 'ben-v1']);
+  expect({ status, complaint }).toEqual({
+    status: 2,
+    complaint: "preset 'small' is not needed beside --of: leave one of the two out.\n",
+  });
 });
 
 it('an export is of all policies, or of the one that is named', async () => {
