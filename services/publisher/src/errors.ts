@@ -12,8 +12,8 @@ export const publisherErrors = defineErrors('publisher', {
     code: 'loaders_away',
     status: 503,
     retry: 'later',
-    message: (p: { version: string; codes: readonly string[] }) =>
-      `No loader could prepare ${p.version} (${p.codes.join(', ')}).`,
+    message: (p: { version: string; codes: readonly string[]; holding: number; asked: number }) =>
+      `${p.holding} of ${p.asked} engines hold ${p.version} (${p.codes.join(', ')}): it waits for half of them.`,
   },
   notDecided: {
     code: 'not_decided',

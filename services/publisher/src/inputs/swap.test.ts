@@ -42,6 +42,19 @@ it('a candidate that no engine can score is neither stable nor burned', async ()
   expect(said).toEqual(['candidateStaged', 'measuringFailed', 'measuringFailed']);
 });
 
+it.each([
+  [1, 3, ['p-v3 STAGE_CANDIDATE']],
+  [2, 3, ['p-v3 STAGE_CANDIDATE', 'p-v3 STAGE_STABLE']],
+  [1, 2, ['p-v3 STAGE_CANDIDATE', 'p-v3 STAGE_STABLE']],
+])('a candidate that %i of %i serving engines load waits for half of them', async (loading, engines, decided) => {
+  const cannot = { pools: ['serving'], versions: ['p-v0', 'p-v1', 'p-v2'] };
+  const { parts, done } = policyOf(Array.from({ length: engines }, (_, at) => (at < loading ? holding : cannot)));
+  const decision = swapOf(parts, () => Promise.resolve()).decide(trained);
+  if (decided.length === 1) await expect(decision).rejects.toThrow('1 of 3 engines hold p-v3');
+  else await decision;
+  expect(done).toEqual(decided);
+});
+
 it('a candidate is decided although what serves, which is to be rolled back, has nothing behind it that an engine can load', async () => {
   const gone = new BacktalkError({ code: 'weights_missing', retry: 'later', message: 'They are gone.' });
   const loads = (version: string) => (version === 'p-v1' ? Promise.reject(gone) : Promise.resolve());

@@ -63,6 +63,9 @@ type Trained = Omit<Candidate, 'trace'> & Partial<Pick<WeightsTrained, 'report'>
 
 const { STAGE_CANDIDATE, STAGE_STABLE, STAGE_BURNED } = WeightsStaged_Stage;
 
+/** Of the serving engines that are ready. Those left load it when they can; with fewer, all requests would go to a few. */
+const servingShareMin = 0.5;
+
 interface Refusal extends GateVerdict {
   /** Its parent is burned since a lesson is undone: of the version itself nothing is known. */
   readonly undone?: boolean;
@@ -159,7 +162,7 @@ export class Swap {
       const evaluators = this.evaluators();
       if (evaluators.length === 0) throw publisherErrors.noLoader({ policy });
       const evaluation = await this.prepare(evaluators, candidate);
-      if (evaluation.ready.length === 0) throw awayFrom(candidate, evaluation.failed);
+      if (evaluation.ready.length === 0) throw awayFrom(candidate, evaluation.failed, 0, evaluators.length);
       await this.reached('prepared');
       const verdict = await this.measuredBy(evaluation.ready, candidate, stable);
       events.measured(policy, candidate.version, verdict.measurements);
@@ -171,7 +174,9 @@ export class Swap {
       const others = await this.prepare(rest, candidate);
       // Gateways go by leases: routed to before any says so, the version would be nowhere for them.
       const leased = await loaders.leased([...evaluation.ready, ...others.ready], candidate.version);
-      if (!leased.some(({ engine: { pools } }) => pools.includes('serving'))) throw awayFrom(candidate, others.failed);
+      const [holding, serving] = [leased, loaders.ready()].map((engines) => engines.filter(isServing).length);
+      const failed = [...evaluation.failed, ...others.failed];
+      if (holding < Math.max(1, serving * servingShareMin)) throw awayFrom(candidate, failed, holding, serving);
       const prepare_seconds = evaluation.seconds + others.seconds;
       return { ...measured, measurements: { ...measured.measurements, prepare_seconds } };
     } catch (thrown) {
@@ -312,7 +317,15 @@ function joined(before: GateVerdict, after: GateVerdict): GateVerdict {
   return { why: before.why || after.why, measurements, compared: before.compared ?? after.compared ?? [] };
 }
 
-function awayFrom({ version }: Candidate, failed: readonly BacktalkError[]): BacktalkError {
+function awayFrom(
+  { version }: Candidate,
+  failed: readonly BacktalkError[],
+  holding: number,
+  asked: number,
+): BacktalkError {
   const codes = failed.map(({ code }) => code);
-  return publisherErrors.loadersAway({ version, codes: codes.length > 0 ? codes : ['no lease names it yet'] });
+  const why = codes.length > 0 ? codes : ['no lease names it yet'];
+  return publisherErrors.loadersAway({ version, codes: why, holding, asked });
 }
+
+const isServing = ({ engine }: LeasedEngine): boolean => engine.pools.includes('serving');
