@@ -300,8 +300,19 @@ describe('collector', () => {
   it('closes a session in which nothing is said any more', async () => {
     await rig.end();
     await rig.begin({ sessionIdleMs: 400 });
-    await firstTurn();
-    expect((await closing()).message.reason).toBe(SessionClosed_Reason.REASON_IDLE);
+    const alone = await firstTurn();
+    const reason = SessionClosed_Reason.REASON_IDLE;
+    expect((await closing()).message).toMatchObject({ reason, turns: [], alone });
+  });
+
+  it('names no answer of a closed session in which one was followed', async () => {
+    await rig.end();
+    await rig.begin({ sessionIdleMs: 1_000 });
+    const turn = await firstTurn();
+    const next = { turn: turnPattern(`${user}b`), user, messages: [ask, answer, reply], answerKeys: ['k1'] };
+    await rig.gateway.publish('turnOpened', opened(next));
+    await continuation();
+    expect((await closing()).message).toMatchObject({ turns: [turn], alone: '' });
   });
 
   it('looks no more at a closed session that a late answer touched', async () => {

@@ -19,7 +19,7 @@ export const skipReasons = [
 ] as const;
 export type SkipReason = (typeof skipReasons)[number];
 export type JudgedSource = 'votes' | 'evidence' | 'feedback' | 'at_least_one';
-export type SessionEnd = 'effective' | 'kept' | 'nothing' | 'off' | 'outcome' | 'votes_disagree';
+export type SessionEnd = 'effective' | 'heard' | 'kept' | 'nothing' | 'off' | 'outcome' | 'votes_disagree';
 
 export type JudgeEvents = ReturnType<typeof createEvents>;
 

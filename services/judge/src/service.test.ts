@@ -53,6 +53,26 @@ describe('judging a continued turn', () => {
     expect(await rig.judged(off)).toBeUndefined();
   });
 
+  it('hears what stands of the words of a session in which nothing was said after the answer', async () => {
+    const judge = await rig.judge();
+    const wish = 'From now on answer in one sentence.';
+    const messages = JSON.stringify([{ role: 'user', content: `${wish} What is a fugue?` }]);
+    const [first, off, plain] = [
+      await rig.turn([], { messages }),
+      await rig.turn([], { messages, train: false }),
+      await rig.turn([]),
+    ];
+    for (const talk of [off, plain, first]) await rig.closeAlone(talk);
+    const heard = { text: wish, stands: true, bare: false };
+    expect(await rig.untilJudged(first, 1)).toMatchObject({ verdict: 0, votes: [], hint: '', wish: heard });
+    await until(async () => (await rig.metric(judge, 'sessions_closed_total{result="nothing"}')) === 2);
+    expect([await rig.judged(off, 1), await rig.judged(plain, 1)]).toEqual([undefined, undefined]);
+    // It is said after all, much later.
+    await rig.continue(first, [{ text: 'And a canon?' }]);
+    expect(await rig.untilJudged(first, 2)).toMatchObject({ verdict: 1, wish: heard });
+    expect((await rig.untilJudged(first, 2)).votes).toHaveLength(3);
+  });
+
   it('takes the majority, and counts a vote that cannot be read as null', async () => {
     const grades = ['\\boxed{+1}', 'no idea', '\\boxed{+1}'];
     rig.grade = () => grades.pop() ?? '\\boxed{0}';

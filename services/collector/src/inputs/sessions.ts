@@ -28,8 +28,11 @@ export async function closeSession(
   }
   const { tenant, user, policy } = entry;
   const continued = await index.continuedTurns(session);
-  const turns = outcome === undefined ? continued : [...continued, ...(await lastAnswer(index, session, continued))];
-  await log.publishClosed({ session, tenant, user, policy, reason, turns, outcome }, trace);
+  const [last = ''] =
+    outcome !== undefined || continued.length === 0 ? await lastAnswer(index, session, continued) : [];
+  const turns = outcome === undefined || last === '' ? continued : [...continued, last];
+  const alone = outcome === undefined ? last : '';
+  await log.publishClosed({ session, tenant, user, policy, reason, turns, outcome, alone }, trace);
   await index.markClosed(session);
   events.closed(reason, turns.length);
 }

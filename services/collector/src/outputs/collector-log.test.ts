@@ -1,6 +1,6 @@
 import { FactPublisher, FactReader, newId, newTrace } from '@backtalk/kit';
 import { lagBehind, startNats, type TestNats } from '@backtalk/kit/testing';
-import { SessionClosed_Reason } from '@backtalk/proto/facts';
+import { SessionClosed, SessionClosed_Reason } from '@backtalk/proto/facts';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { opened, tenant } from '../testing/turns.js';
 import { CollectorLog } from './collector-log.js';
@@ -45,7 +45,7 @@ it('a session was closed before what came after its end, and not before what cam
     return (await log.opened(ids, turn))?.sequence ?? 0;
   };
   const before = await say();
-  const closing = { ...ids, policy: 'p', reason: SessionClosed_Reason.REASON_DONE, turns: [], outcome: undefined };
+  const closing = SessionClosed.fromPartial({ ...ids, policy: 'p', reason: SessionClosed_Reason.REASON_DONE });
   await log.publishClosed(closing, newTrace());
   const after = await say();
   expect(await log.wasClosed(ids, ids.session, before)).toBe(false);

@@ -67,9 +67,14 @@ export function wireVote(vote: CastVote) {
     : { verdict: 0, valid: false, reason: vote.reason, seed, score: 0, hint: '' };
 }
 
-/** Of an answer that nothing followed, the last of its attempt at a task. */
-export function unspoken(place: TurnPlace): TurnJudged {
-  return TurnJudged.fromPartial({ ...place, source: TurnJudged_Source.SOURCE_OUTCOME });
+/**
+ * Of an answer that nothing followed.
+ *
+ * @param wish what stands of the words that it answers
+ */
+export function unspoken(place: TurnPlace, wish = ''): TurnJudged {
+  const heard = wish === '' ? {} : { wish: { text: wish, stands: true, bare: false } };
+  return TurnJudged.fromPartial({ ...place, ...heard, source: TurnJudged_Source.SOURCE_OUTCOME });
 }
 
 /** What was said of the answer by itself stays as it is, and how the attempt went stands beside it. */

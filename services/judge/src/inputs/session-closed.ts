@@ -1,5 +1,6 @@
-// A session is over: where it was an attempt at a task, each of its turns is told how that went; of any other, where none of its turns
-// would train, the at-least-one rule looks for the best of them.
+// A session is over: where it was an attempt at a task, each of its turns is told how that went; of one with a single answer, after which
+// nothing was said, a wish in its first words is heard; of any other, where none of its turns would train, the at-least-one rule looks
+// for the best of them.
 import type { Delivery, StoredFact, Trace } from '@backtalk/kit';
 import {
   TurnJudged_Source,
@@ -9,6 +10,7 @@ import {
   type TurnJudged,
 } from '@backtalk/proto/facts';
 import { agreedAdvantage, bestCandidate, isEffective, keepCandidate, leaningOf } from '../domain/at-least-one.js';
+import { wishedFirst } from '../domain/hints/hindsight.js';
 import { unspoken, withOutcome, type JudgeMark } from '../domain/judgement.js';
 import type { TurnPlace } from '../domain/material.js';
 import { meanVote, type CastVote } from '../domain/verdict.js';
@@ -36,6 +38,7 @@ export async function sessionClosed(
 ): Promise<void> {
   const { config, events, turns } = parts;
   if (message.outcome !== undefined) return attemptOver(parts, message, message.outcome, trace, deliveries);
+  if (message.alone !== '') return answeredAlone(parts, message, trace);
   if (config.atLeastOne === 'off') return events.sessionClosed('off');
   const { judged, continued, isWhole } = await readSession(parts, message);
   // It gives up its place meanwhile: others are not held up by it.
@@ -55,6 +58,24 @@ export async function sessionClosed(
   // Votes have the rest of the session as hindsight.
   const later = continued.slice(at + 1).map((one) => one.turn);
   await voting.queue.decide({ kind: 'closed', tenant, user, policy, turn, later }, trace, signal);
+}
+
+/** What continues the answer after all is judged above this, and brings the same wish. */
+async function answeredAlone(
+  { turns, judgements, standing, events }: JudgeParts,
+  { tenant, user, policy, session, alone }: SessionClosed,
+  trace: Trace,
+): Promise<void> {
+  const ids = { tenant, user, turn: alone };
+  const [opened, continued] = await Promise.all([turns.openedIfThere(ids), turns.continued(ids)]);
+  const mayBeHeard =
+    opened !== undefined && continued === undefined && (await turns.withheld(opened, continued)) === undefined;
+  const wish = mayBeHeard ? wishedFirst(await turns.begun(ids), standing) : undefined;
+  if (wish === undefined) return events.sessionClosed('nothing');
+  const place = { ...ids, policy: opened?.policy || policy, session };
+  const make = (revision: number): TurnJudged => ({ ...unspoken(place, wish), revision });
+  await judgements.append(place, { isThere: () => true, make }, trace);
+  events.sessionClosed('heard');
 }
 
 /** Keeps the candidate with what its fresh votes say, where they say something. */

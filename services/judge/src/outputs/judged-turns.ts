@@ -85,6 +85,13 @@ export class JudgedTurns {
     return askedIn(messages, completed);
   }
 
+  /** What a turn asks, also where nothing was said after the answer, and whether its conversation begins with that. */
+  async begun(ids: TurnIds): Promise<Pick<Material, 'question' | 'begins'>> {
+    const { opened, messages, completed } = await this.request(ids);
+    const { question } = askedIn(messages, completed);
+    return { question, begins: beginsConversation(opened, { act: '' }) };
+  }
+
   /** Feedback on a turn, as far as the log has it. */
   async feedback({ tenant, user, turn }: TurnIds, digests: readonly string[]): Promise<FeedbackGiven[]> {
     const facts = await Promise.all(

@@ -239,6 +239,11 @@ export class JudgeRig {
     await this.collector.publish('sessionClosed', message);
   }
 
+  /** A session that had one answer, after which nothing was said. */
+  async closeAlone({ user, session, turn: alone }: Talk): Promise<void> {
+    await this.collector.publish('sessionClosed', SessionClosed.fromPartial({ session, tenant, user, policy, alone }));
+  }
+
   /** As an operator asks for a judgement beside the first. */
   async ask({ user, turn }: Talk, asked: string): Promise<void> {
     await this.operator.publish('judgementAsked', { turn, tenant, user, policy, asked });

@@ -1,6 +1,6 @@
 // A judged turn that waits for a batch, with everything that the decision needs. Ids and messages are read again by the step.
 import type { StoredFact, Trace } from '@backtalk/kit';
-import type { ShownLessons, TurnCompleted, TurnJudged } from '@backtalk/proto/facts';
+import { TurnJudged_Source, type ShownLessons, type TurnCompleted, type TurnJudged } from '@backtalk/proto/facts';
 
 import { sketchOf, type AnswerSketch } from './near-duplicate.js';
 import { neverTrainable, type SampleBounds, type TurnFacts } from './settle-reason.js';
@@ -14,7 +14,7 @@ export interface Candidate {
   readonly waitingSinceMs: number;
   /** Of the revision that counts. */
   readonly judgedAtMs: number;
-  /** When what it is judged by was said: its next state, or feedback since; when it was judged, where no request continued it. */
+  /** When what it is judged by was said: its next state, or feedback since; or its request, where that is all that was said. */
   readonly saidAtMs: number;
   readonly judged: TurnJudged;
   /** Of the turn's request, where it is known. */
@@ -57,7 +57,7 @@ export function candidateOf(
     sequence,
     waitingSinceMs: timeMs,
     judgedAtMs: timeMs,
-    saidAtMs: judged.revision === 0 ? (facts.continuedMs ?? timeMs) : timeMs,
+    saidAtMs: saidAt(judged, facts) ?? timeMs,
     judged,
     trace,
     reason,
@@ -71,6 +71,12 @@ export function candidateOf(
     sketch:
       reason === undefined && completed !== undefined ? sketchOf(completed.promptIds, completed.answerIds) : undefined,
   };
+}
+
+function saidAt({ revision, source, outcome }: TurnJudged, facts: TurnFacts): number | undefined {
+  const isUnspoken = source === TurnJudged_Source.SOURCE_OUTCOME && outcome === undefined;
+  if (isUnspoken) return facts.openedMs;
+  return revision === 0 ? facts.continuedMs : undefined;
 }
 
 /** As engines have it: what is sampled at less is the likeliest token, each time. */

@@ -11,6 +11,7 @@ export interface TurnFacts {
   readonly continued: TurnContinued | undefined;
   /** The broker's time of the next state: when it was said what the turn is judged by. */
   readonly continuedMs?: number | undefined;
+  readonly openedMs?: number | undefined;
 }
 
 /** "temperature": it was sampled at another than is trained on. "too_large": its conversation and ids are larger than a sample may be; "too_long": it has more tokens. "missing" and "malformed" say that the log itself is short of something; the gateway's own reasons pass through. */

@@ -43,6 +43,7 @@ export class SourceLog {
       completed: completed?.message,
       continued: continued?.message,
       continuedMs: continued?.timeMs,
+      openedMs: opened?.timeMs,
     };
   }
 
