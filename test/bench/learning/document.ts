@@ -253,7 +253,7 @@ function oneCorrection(results: readonly UnitResult[], own: readonly UnitResult[
     'corrections',
     'base',
     'shown the wish',
-    'headline by version (seconds since, with what was measured between)',
+    'headline by version (seconds since; of later ones with what was measured between)',
     'last ÷ shown',
     'obeys',
   ];

@@ -297,17 +297,19 @@ function oneCorrection(setting: Setting, name: string): Unit {
     const talk = new Talk(laboratory, policy, say);
     await talk.untilTaught(personOf(laboratory, readUser(name), seed));
     const saidAt = performance.now();
+    const since = () => (performance.now() - saidAt) / 1_000;
     const measuring = async <T>(work: () => Promise<T>): Promise<T> => {
       await laboratory.rest(policy, true);
       return work();
     };
     await laboratory.decided(policy);
-    const rows = await measuring(async () => laboratory.atTwoSpeeds(name, await laboratory.serving(policy)));
+    const first = { ...(await laboratory.serving(policy)), seconds: since() };
+    const rows = await measuring(() => laboratory.atTwoSpeeds(name, first));
     for (const stop of stops(0, plan.sizes)) {
       await laboratory.rest(policy, false);
       const reached = await laboratory.reaches(policy, stop);
-      // With what was measured of versions before: a step that had begun goes on meanwhile.
-      const seconds = (performance.now() - saidAt) / 1_000;
+      // Of later versions with what was measured of those before: a step that had begun goes on meanwhile.
+      const seconds = reached.step === first.step ? first.seconds : since();
       const row = await measuring(() => laboratory.measure({ of: name, block: name, ...reached }));
       if (row !== undefined) rows.push({ ...row, seconds });
       if (reached.step < stop) break;
