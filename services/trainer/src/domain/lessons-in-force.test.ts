@@ -59,6 +59,18 @@ describe('the hints of a sample', () => {
     expect(hindsightBeside('x'.repeat(500), shown, shown)).toHaveLength(400);
   });
 
+  it.each([
+    ['Use tables. It is Oslo.', 'It is Oslo.'],
+    ['It is Oslo.\nUse tables. Not Bergen!', 'It is Oslo. Not Bergen!'],
+    ['It is Oslo! Use tables.', 'It is Oslo!'],
+    ['Why do you never Use tables.', 'Why do you never Use tables.'],
+    ['Use tables.com, not that page.', 'Use tables.com, not that page.'],
+    ['It is Oslo.\nNot Bergen.', 'It is Oslo.\nNot Bergen.'],
+  ])('hints are without the sentences of a lesson that is shown: %j', (hint, left) => {
+    const shown = [lesson({ id: 'tables', text: 'Use tables.' })];
+    expect(hindsightBeside(hint, shown, shown)).toBe(left);
+  });
+
   it('hints do not say again what a lesson asks for in other words', () => {
     const cover = lesson({ id: 'cover', text: 'Use tables.' });
     const ledger = [cover, lesson({ id: 'covered', text: 'Rows and columns!', coveredBy: 'cover' })];

@@ -6,19 +6,33 @@ import { Lesson_State, type BatchClosed, type BatchSample, type Lesson } from '@
 const hindsightCharsMax = 400;
 
 /**
- * What the teacher of one sample alone is shown; nothing where a lesson that it is shown asks for it already, is learned before it, or came
- * after it in its place.
+ * What the teacher of one sample alone is shown, without what a lesson that it is shown asks for already, or asks for in its place: a
+ * teacher that is told the same twice answers worse.
  * @param lessons all of them: what a wording belongs to, and what covers it
  */
 export function hindsightBeside(hint: string, shown: readonly Lesson[], lessons: readonly Lesson[]): string {
-  const wording = asWording(hint);
-  const isSaid = lessons.some((lesson) => {
-    const isShownHere = shown.some(({ id }) =>
-      [lesson.id, lesson.coveredBy, lesson.waitsFor, lesson.supersededBy].includes(id),
-    );
-    return isShownHere && isWordedSo(lesson, wording);
-  });
-  return isSaid ? '' : hint.slice(0, hindsightCharsMax);
+  const known = lessons
+    .filter((lesson) =>
+      shown.some(({ id }) => [lesson.id, lesson.coveredBy, lesson.waitsFor, lesson.supersededBy].includes(id)),
+    )
+    .flatMap(({ text, wordings }) => [text, ...wordings]);
+  if (known.includes(asWording(hint))) return '';
+  const longestFirst = known.toSorted((a, b) => b.length - a.length);
+  return longestFirst.reduce(withoutSentences, hint).slice(0, hindsightCharsMax);
+}
+
+const sentenceEnd = /[.!?…。！？]["'”’»)]*\s*$/u;
+
+/** Where the wording is whole sentences of what was said. */
+function withoutSentences(said: string, wording: string): string {
+  const line = said.replace(/\s+/gu, ' ').trim();
+  const at = wording === '' ? -1 : line.indexOf(wording);
+  const [before, after] = [line.slice(0, at), line.slice(at + wording.length)];
+  const isWhole =
+    at >= 0 &&
+    (at === 0 || sentenceEnd.test(before)) &&
+    (after === '' || (sentenceEnd.test(wording) && /^\s/u.test(after)));
+  return isWhole ? `${before.trimEnd()}${after}`.trim() : said;
 }
 
 export function isOver({ state }: Lesson): boolean {
