@@ -140,6 +140,12 @@ export const cliErrors = defineErrors('cli', {
     message: (p: { file: string }) =>
       `${p.file} cannot be read as keys: mend it, or move it away and make new ones (npx backtalk keys add).`,
   },
+  keysBusy: {
+    code: 'keys_busy',
+    retry: 'later',
+    message: (p: { file: string }) =>
+      `Another command is changing the keys. If none is, one was cut off: remove ${p.file}, and ask again.`,
+  },
   mergeFailed: {
     code: 'merge_failed',
     retry: 'never',

@@ -1,7 +1,7 @@
 // Where keys are kept, by their SHA-256: in the broker's bucket, or in a machine's file, as the gateway there reads them.
-import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { jsonCodec, keyGrant, kvBucket, type Broker, type KeyGrant } from '@backtalk/kit';
+import { jsonCodec, keyGrant, kvBucket, systemClock, type Broker, type KeyGrant } from '@backtalk/kit';
 import { z } from 'zod';
 import { withBrokerAlone, type Connection } from './connection.js';
 import { cliErrors } from './errors.js';
@@ -63,17 +63,41 @@ function keysAt(file: string): KeysFile {
 }
 
 function fileStore(path: string): KeyStore {
-  const without = (hash: string) => keysAt(path).keys.filter(({ sha256 }) => sha256 !== hash);
+  const without = (keys: KeysFile['keys'], hash: string) => keys.filter(({ sha256 }) => sha256 !== hash);
   return {
-    put: (hash, grant) => Promise.resolve(write(path, { keys: [...without(hash), { sha256: hash, ...grant }] })),
+    put: (hash, grant) => change(path, (keys) => [...without(keys, hash), { sha256: hash, ...grant }]),
     list: () => Promise.resolve(keysAt(path).keys.map(({ sha256: hash, ...grant }) => ({ hash, grant }))),
-    remove: (hash) => Promise.resolve(write(path, { keys: without(hash) })),
+    remove: (hash) => change(path, (keys) => without(keys, hash)),
   };
 }
 
-/** The gateway may read at any moment: it finds the old file or the new one. */
-function write(path: string, file: KeysFile): void {
+/** Another command needs a few milliseconds. */
+const waitsMax = 100;
+const waitMs = 20;
+
+/** One command at a time writes beside the file, from before it reads. The gateway may read at any moment: it finds the old file or the new one. */
+async function change(path: string, changed: (keys: KeysFile['keys']) => KeysFile['keys']): Promise<void> {
   const beside = `${path}.new`;
-  writeFileSync(beside, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600 });
-  renameSync(beside, path);
+  const file = await openedAlone(beside);
+  try {
+    writeFileSync(file, `${JSON.stringify({ keys: changed(keysAt(path).keys) }, null, 2)}\n`);
+    renameSync(beside, path);
+  } catch (error) {
+    rmSync(beside);
+    throw error;
+  } finally {
+    closeSync(file);
+  }
+}
+
+async function openedAlone(beside: string): Promise<number> {
+  for (let waits = 0; waits < waitsMax; waits += 1) {
+    try {
+      return openSync(beside, 'wx', 0o600);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+    await systemClock.sleep(waitMs);
+  }
+  throw cliErrors.keysBusy({ file: beside });
 }
