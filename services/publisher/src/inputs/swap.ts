@@ -174,7 +174,8 @@ export class Swap {
       const others = await this.prepare(rest, candidate);
       // Gateways go by leases: routed to before any says so, the version would be nowhere for them.
       const leased = await loaders.leased([...evaluation.ready, ...others.ready], candidate.version);
-      const [holding, serving] = [leased, loaders.ready()].map((engines) => engines.filter(isServing).length);
+      const holding = leased.filter(isServing).length;
+      const serving = loaders.ready().filter(isServing).length;
       const failed = [...evaluation.failed, ...others.failed];
       if (holding < Math.max(1, serving * servingShareMin)) throw awayFrom(candidate, failed, holding, serving);
       const prepare_seconds = evaluation.seconds + others.seconds;
