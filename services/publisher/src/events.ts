@@ -100,6 +100,7 @@ export function createEvents(logger: Logger, metrics: Metrics, policies: readonl
   const numbers = instruments(metrics);
   startCounts(numbers, policies);
   return {
+    ...peerEvents(logger, numbers),
     leadership(leading: boolean): void {
       numbers.leading.set(leading ? 1 : 0);
     },
@@ -141,6 +142,24 @@ export function createEvents(logger: Logger, metrics: Metrics, policies: readonl
       numbers.rollbacks.inc({ by: why.startsWith('served_entropy: ') ? 'served_entropy' : 'operator' });
       logger.warn('version_rolled_back', { from, to, seconds, why });
     },
+    converged(policy: string, { fence, stable }: RoutedFacts, changed: readonly string[]): void {
+      numbers.fence.set({ policy }, fence);
+      numbers.stable.set({ policy }, stable);
+      logger.info('routing_converged', { policy, fence, changed });
+    },
+    /** Nothing decides its version: an operator burns it. */
+    trainedUnreadable(policy: string, sequence: number, error: BacktalkError): void {
+      logger.error('trained_unreadable', { policy, sequence, error });
+    },
+    workFailed(policy: string, work: string, error: BacktalkError): void {
+      logger.warn('work_failed', { policy, work, error });
+    },
+  };
+}
+
+/** What loaders and gateways did, and did not. */
+function peerEvents(logger: Logger, numbers: ReturnType<typeof instruments>) {
+  return {
     loaderLeftOut(loader: string, version: string, error: BacktalkError): void {
       numbers.leftOut.inc({ code: error.code });
       logger.warn('loader_left_out', { loader, version, error });
@@ -155,14 +174,6 @@ export function createEvents(logger: Logger, metrics: Metrics, policies: readonl
     },
     retireFailed(loader: string, version: string, error: BacktalkError): void {
       logger.warn('version_retire_failed', { loader, version, error });
-    },
-    converged(policy: string, { fence, stable }: RoutedFacts, changed: readonly string[]): void {
-      numbers.fence.set({ policy }, fence);
-      numbers.stable.set({ policy }, stable);
-      logger.info('routing_converged', { policy, fence, changed });
-    },
-    workFailed(policy: string, work: string, error: BacktalkError): void {
-      logger.warn('work_failed', { policy, work, error });
     },
   };
 }

@@ -79,7 +79,7 @@ async function startParts(
   const releases = config.policies.map((policy) => {
     const parts = releaseParts(context, policy, { loaderLeases, gateways, events, assertLeading });
     const swap = new Swap(parts, gateParts(context, policy, ofBases), step);
-    const trained = new TrainedFacts(context, { policy, chain: parts.chain, swap });
+    const trained = new TrainedFacts(context, { ...parts, swap });
     const retirement = new Retirement(parts, config.streamMaxMs);
     const leader = new Leader(parts, trained, retirement, swap, config.retireEveryMs, fail);
     return { parts, trained, leader };

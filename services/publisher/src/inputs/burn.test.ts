@@ -7,9 +7,10 @@ import type { ReleaseParts } from './swap.js';
 
 const stage = WeightsStaged_Stage.STAGE_CANDIDATE;
 
-function burn(parts: ReleaseParts, version: string, why = 'no engine takes it') {
-  const calls = controlCalls([{ parts, leader: { hasBegun: true } }], () => true);
-  return calls.burn({ policy: 'p', version, why }, {} as Parameters<typeof calls.burn>[1]);
+function burn(parts: ReleaseParts, version: string, unreadable = '') {
+  const trained = { isUnreadable: (name: string) => Promise.resolve(name === unreadable) };
+  const calls = controlCalls([{ parts, leader: { hasBegun: true }, trained }], () => true);
+  return calls.burn({ policy: 'p', version, why: 'no engine takes it' }, {} as Parameters<typeof calls.burn>[1]);
 }
 
 async function waiting() {
@@ -32,6 +33,13 @@ it.each(['p-v2', 'p-v1', 'p-v9'])('%s, which is no candidate, is not burned', as
   const { parts, done } = await waiting();
   await expect(burn(parts, version)).rejects.toMatchObject({ code: 'not_undecided' });
   expect(done).toEqual(['p-v3 STAGE_CANDIDATE']);
+});
+
+it('a version whose fact cannot be read is no candidate, and is burned all the same', async () => {
+  const { parts, done } = policyOf([]);
+  await burn(parts, 'p-v3', 'p-v3');
+  expect(done).toEqual(['p-v3 STAGE_BURNED']);
+  await expect(burn(parts, 'p-v2', 'p-v2')).rejects.toMatchObject({ code: 'not_undecided' });
 });
 
 it('a candidate that became stable in this moment is not burned', async () => {

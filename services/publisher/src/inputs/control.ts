@@ -6,10 +6,12 @@ import { publisherErrors } from '../errors.js';
 import { burnCandidate } from './burn.js';
 import { rollBackFrom, sayOnceMore } from './rollback.js';
 import type { ReleaseParts } from './swap.js';
+import type { TrainedFacts } from './trained-facts.js';
 
 interface Release {
   readonly parts: ReleaseParts;
   readonly leader: { readonly hasBegun: boolean };
+  readonly trained: Pick<TrainedFacts, 'isUnreadable'>;
 }
 
 export function controlCalls(
@@ -35,7 +37,8 @@ export function controlCalls(
       return done;
     },
     async burn({ policy, version, why }): Promise<BurnResponse> {
-      await burnCandidate(releaseOf(policy).parts, version, why === '' ? 'burned' : why);
+      const { parts, trained } = releaseOf(policy);
+      await burnCandidate(parts, version, why === '' ? 'burned' : why, () => trained.isUnreadable(version));
       return {};
     },
   };

@@ -46,7 +46,8 @@ it('a rollback that its caller has given up burns nothing', async () => {
 });
 
 const ask = (parts: ReleaseParts, hasBegun: boolean, to = '', from = '', signal = new AbortController().signal) => {
-  const calls = controlCalls([{ parts, leader: { hasBegun } }], () => true);
+  const trained = { isUnreadable: () => Promise.resolve(false) };
+  const calls = controlCalls([{ parts, leader: { hasBegun }, trained }], () => true);
   const request = { policy: 'p', why: 'worse', to, forgotten: [], undone: false, from };
   return calls.rollback(request, { signal } as Parameters<typeof calls.rollback>[1]);
 };

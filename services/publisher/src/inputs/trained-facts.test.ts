@@ -1,10 +1,17 @@
-import { defineErrors, newTrace, type FactReader, type StoredFact } from '@backtalk/kit';
+import {
+  asBacktalkError,
+  defineErrors,
+  newTrace,
+  type FactReader,
+  type ReadOptions,
+  type StoredFact,
+} from '@backtalk/kit';
 import { WeightsTrained } from '@backtalk/proto/facts';
 import { FakeClock } from '@backtalk/kit/testing';
 import { describe, expect, it } from 'vitest';
 import { emptyState } from '../domain/policy-state.js';
 import { publisherErrors } from '../errors.js';
-import { TrainedFacts, undecided, undecidedFacts } from './trained-facts.js';
+import { isUnreadable, TrainedFacts, undecided, undecidedFacts } from './trained-facts.js';
 
 const thrown = defineErrors('dialects', {
   forgot: { code: 'model_not_found', status: 404, retry: 'never', message: () => 'It does not hold it.' },
@@ -46,7 +53,14 @@ function found(numbers: readonly number[], from: number, to: number | undefined)
       yield* await Promise.resolve(facts);
     })();
   const reader = { read } as unknown as Pick<FactReader, 'read'>;
-  return undecidedFacts(reader, policy, (version) => version === `${policy}-v1`, from, to);
+  return undecidedFacts(
+    reader,
+    policy,
+    (version) => version === `${policy}-v1`,
+    from,
+    to,
+    () => undefined,
+  );
 }
 
 describe('undecidedFacts', () => {
@@ -62,6 +76,36 @@ describe('undecidedFacts', () => {
     await expect(found([], 1, 30)).rejects.toMatchObject({ code: 'not_decided' });
     // What was read before need not be read again.
     expect(await found([], 31, 30)).toEqual([]);
+  });
+});
+
+/** In the order of the log; of these, the unreadable ones are negative. */
+function withLost(numbers: readonly number[]): Pick<FactReader, 'read'> {
+  const read = (_: unknown, { onUnreadable }: ReadOptions<'weightsTrained'>) =>
+    (async function* () {
+      for (const number of numbers) {
+        if (number > 0) yield await Promise.resolve(trained(number));
+        else onUnreadable?.(asBacktalkError(thrown.broke({})), -10 * number, 'weightsTrained');
+      }
+    })();
+  return { read } as unknown as Pick<FactReader, 'read'>;
+}
+
+describe('a version whose fact is lost', () => {
+  it('a version whose fact is lost keeps no later one from being decided, and is said', async () => {
+    const lost: number[] = [];
+    const onUnreadable = (_: unknown, sequence: number) => lost.push(sequence);
+    const found = await undecidedFacts(withLost([1, -2, 3]), policy, () => false, 1, undefined, onUnreadable);
+    expect([found.map(({ sequence }) => sequence), lost]).toEqual([[10, 30], [20]]);
+  });
+
+  it.each([
+    ['the newest one, by a name that no other has', [1, -2], 'backtalk-v2', true],
+    ['one that can be read', [1, -2], 'backtalk-v1', false],
+    ['one that training went on after', [1, -2, 3], 'backtalk-v4', false],
+    ['any, where all can be read', [1], 'backtalk-v2', false],
+  ])('a version is taken for lost: %s', async (_, numbers, version, expected) => {
+    expect(await isUnreadable(withLost(numbers), policy, version)).toBe(expected);
   });
 });
 

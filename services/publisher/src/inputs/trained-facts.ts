@@ -1,6 +1,6 @@
 // Takes trained versions from the log, for as long as this publisher leads, and has every version decided in its order, one
 // at a time. A fact is settled only when its version is decided; one that can be read never becomes a dead letter, because
-// training rests until its version is decided.
+// training rests until its version is decided. One whose payload is lost is passed over, and an operator burns its version.
 import {
   asBacktalkError,
   backOffMs,
@@ -16,8 +16,7 @@ import {
 import type { PublisherConfig } from '../config.js';
 import { isDecided } from '../domain/policy-state.js';
 import { publisherErrors } from '../errors.js';
-import type { StagedChain } from '../outputs/staged-chain.js';
-import type { Swap } from './swap.js';
+import type { ReleaseParts, Swap } from './swap.js';
 
 const stopMs = 2_000;
 /** A try takes a whole load and measuring. */
@@ -43,10 +42,12 @@ export async function undecidedFacts(
   isVersionDecided: (version: string) => boolean,
   from: number,
   to: number | undefined,
+  onUnreadable: (error: BacktalkError, sequence: number) => void,
 ): Promise<StoredFact<'weightsTrained'>[]> {
   const facts: StoredFact<'weightsTrained'>[] = [];
   let isComplete = to === undefined || to < from;
-  for await (const fact of reader.read(['weightsTrained'], { from, filter: { weightsTrained: { policy } } })) {
+  const filter = { weightsTrained: { policy } };
+  for await (const fact of reader.read(['weightsTrained'], { from, filter, onUnreadable })) {
     const { version } = fact.message;
     if (to !== undefined && fact.sequence > to) break;
     isComplete ||= fact.sequence === to;
@@ -54,6 +55,24 @@ export async function undecidedFacts(
   }
   if (!isComplete) throw publisherErrors.notDecided({ cause: 'this copy of the log does not hold it yet' });
   return facts;
+}
+
+/** Whether the newest trained version cannot be read and may be this one: its fact alone names it. */
+export async function isUnreadable(
+  reader: Pick<FactReader, 'read'>,
+  policy: string,
+  version: string,
+): Promise<boolean> {
+  let [readAt, lostAt, newest] = [0, 0, 0];
+  const onUnreadable = (_: BacktalkError, sequence: number) => {
+    lostAt = sequence;
+  };
+  const filter = { weightsTrained: { policy } };
+  for await (const { message, sequence } of reader.read(['weightsTrained'], { filter, onUnreadable })) {
+    readAt = sequence;
+    newest = Math.max(newest, versionNumber(policy, message.version) ?? 0);
+  }
+  return lostAt > readAt && (versionNumber(policy, version) ?? 0) > newest;
 }
 
 /** The consumer of trained versions, anew for each leadership. */
@@ -67,7 +86,7 @@ export class TrainedFacts {
 
   constructor(
     private readonly context: ServiceContext<PublisherConfig>,
-    private readonly parts: { readonly policy: string; readonly chain: StagedChain; readonly swap: Swap },
+    private readonly parts: Pick<ReleaseParts, 'policy' | 'chain' | 'events'> & { readonly swap: Swap },
   ) {}
 
   async start(): Promise<void> {
@@ -122,14 +141,22 @@ export class TrainedFacts {
     });
   }
 
+  /** Whether nothing here can decide this version, since its fact is lost. */
+  isUnreadable(version: string): Promise<boolean> {
+    return isUnreadable(this.context.reader, this.parts.policy, version);
+  }
+
   private async decideAll(sequence: number | undefined): Promise<void> {
-    const { policy, chain, swap } = this.parts;
+    const { policy, chain, events, swap } = this.parts;
     const facts = await undecidedFacts(
       this.context.reader,
       policy,
       (version) => isDecided(chain.state, version),
       this.decidedSequence + 1,
       sequence,
+      (error, at) => {
+        events.trainedUnreadable(policy, at, error);
+      },
     );
     for (const fact of facts) {
       await swap.decide(fact.message, fact.trace);

@@ -136,3 +136,25 @@ describe('what costs a batch a try', () => {
     expect(costsATry('service_refused')).toBe(true);
   });
 });
+
+describe('the fact of a trained version that is lost', () => {
+  const last = (...lost: readonly number[]): BatchChain => {
+    const chain = new BatchChain('p');
+    chain.closed(batch(1, 1), 10);
+    chain.trained(trained(1), 20);
+    chain.closed(batch(2, 2), 30);
+    for (const sequence of lost) chain.lost(sequence);
+    return chain;
+  };
+
+  it('a version whose fact is lost is made again, and the log takes it after the lost one', () => {
+    expect(last(40).open()?.version).toBe('p-v2');
+    expect(last(40).trainedSequence()).toBe(40);
+  });
+
+  it('a version whose fact is lost is not made again after a later one', () => {
+    const chain = last(15);
+    chain.trained(trained(2), 50);
+    expect([chain.open(), chain.trainedSequence()]).toEqual([undefined, 50]);
+  });
+});

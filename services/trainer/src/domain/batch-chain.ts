@@ -66,6 +66,11 @@ export class BatchChain {
     this.givenUp = this.givenUp.filter(({ number }) => number > fact.batch);
   }
 
+  /** The fact of a trained version that cannot be read: where no later one is there, its step is taken again, to the same version. */
+  lost(sequence: number): void {
+    this.trainedAt = Math.max(this.trainedAt, sequence);
+  }
+
   private nameIsUsed(version: string): void {
     this.highestVersion = Math.max(this.highestVersion, versionNumber(this.policy, version) ?? 0);
   }

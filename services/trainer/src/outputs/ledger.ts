@@ -1,6 +1,14 @@
 // The ledger of one policy in the log: read whole at the start, then written one fact at a time, each following the one it knows.
 // A lost race throws `fact_superseded`: then the log is read again.
-import { startSpan, type FactPublisher, type FactReader, type Trace, type TurnIds } from '@backtalk/kit';
+import {
+  startSpan,
+  type BacktalkError,
+  type FactName,
+  type FactPublisher,
+  type FactReader,
+  type Trace,
+  type TurnIds,
+} from '@backtalk/kit';
 import type { BatchClosed, WeightsTrained } from '@backtalk/proto/facts';
 
 import { BatchChain } from '../domain/batch-chain.js';
@@ -50,7 +58,11 @@ export class Ledger {
     const ledger: LedgerState = { chain, line, settled, changedAt: 0, forgotten: [] };
     const ids = { policy };
     const filter = { batchClosed: ids, weightsTrained: ids, weightsStaged: ids, lessonChanged: ids };
-    for await (const fact of this.reader.read(ledgerFacts, { filter, signal })) {
+    const onUnreadable = (error: BacktalkError, sequence: number, name: FactName) => {
+      if (name !== 'weightsTrained') throw error;
+      chain.lost(sequence);
+    };
+    for await (const fact of this.reader.read(ledgerFacts, { filter, signal, onUnreadable })) {
       switch (fact.name) {
         case 'batchClosed':
           chain.closed(fact.message, fact.sequence);

@@ -30,7 +30,7 @@ export interface ReadOptions<F extends FactName> {
    * Called with facts that cannot be read, which are then passed over; without it, the first one ends the reading. A payload that the
    * store has not (yet) is waited for while its fact is young.
    */
-  readonly onUnreadable?: (error: BacktalkError, sequence: number) => void;
+  readonly onUnreadable?: (error: BacktalkError, sequence: number, name: F) => void;
 }
 
 export interface LastOptions {
@@ -97,7 +97,7 @@ export class FactReader {
       } catch (error) {
         const reason = asBacktalkError(error);
         if (options.onUnreadable === undefined || !this.isLost(reason, stored)) throw reason;
-        options.onUnreadable(reason, stored.sequence);
+        options.onUnreadable(reason, stored.sequence, name);
       }
     }
   }
