@@ -251,6 +251,11 @@ function lessonEvents(logger: Logger, metrics: Numbers) {
       logger.warn('wishes_not_compared', { policy, error });
     },
 
+    /** Its person has as many lessons as are held, and a newer wish has its place. */
+    lessonPushedOut({ policy, number }: BatchClosed, { id, hints }: Lesson): void {
+      logger.warn('lesson_pushed_out', { policy, batch: number, lesson: id, hints });
+    },
+
     lessonsNotMeasured(policy: string, version: string, error: BacktalkError): void {
       logger.warn('lessons_not_measured', { policy, version, error });
     },

@@ -250,6 +250,12 @@ export function bounded(ledger: readonly Lesson[]): Lesson[] {
   return ledger.filter((lesson) => kept.has(lesson));
 }
 
+/** What was in force and had to leave the ledger for something newer. */
+export function pushedOut(before: readonly Lesson[], after: readonly Lesson[]): Lesson[] {
+  const kept = new Set(after.map(({ id }) => id));
+  return before.filter((lesson) => isInForce(lesson) && !kept.has(lesson.id));
+}
+
 type OwnerOf = (lesson: Lesson) => string;
 
 const tenantOf: OwnerOf = ({ scopeTenant }) => scopeTenant;

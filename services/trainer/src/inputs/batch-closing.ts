@@ -20,7 +20,7 @@ import { carriedState } from '../domain/carried-state.js';
 import { forgottenIn, turnsOfForgotten, type Person } from '../domain/forgotten-people.js';
 import { wishesIn } from '../domain/lesson-changes.js';
 import { compared, recurring, settledCovers, withCovers } from '../domain/lesson-cover.js';
-import { askedTurns, takenUp, withWishes } from '../domain/lesson-ledger.js';
+import { askedTurns, pushedOut, takenUp, withWishes } from '../domain/lesson-ledger.js';
 import { newWishes } from '../domain/lesson-matching.js';
 import { afterMeasures, lessonsToMeasure, type Measured } from '../domain/lesson-progress.js';
 import { isOfTurn, rehearsalFor, saidAgainIn } from '../domain/rehearsal.js';
@@ -97,7 +97,7 @@ export class BatchClosing {
 
   private async train(ledger: LedgerState, wanted: TrainDecision, signal: AbortSignal): Promise<void> {
     const { state, seed } = this;
-    const { store, plan, recipe } = this.tools;
+    const { store, plan, recipe, events } = this.tools;
     const parent = ledger.line.nextParent();
     // Read first: while a whole store is away, no turn is taken for lost.
     const before = await store.manifestOfVersion(state.policy, parent, ledger.line);
@@ -120,6 +120,7 @@ export class BatchClosing {
     const taken = [...decision.effective, ...decision.anchors];
     const traces = taken.flatMap(({ candidate }) => candidate.trace ?? []);
     if (!(await this.closeMarked(ledger, batch, traces))) return;
+    for (const lesson of pushedOut(end.state.lessons, lessons)) events.lessonPushedOut(batch, lesson);
     const saidAtMs = decision.effective.map(({ candidate }) => candidate.saidAtMs);
     state.closed = { version: batch.version, saidAtMs };
   }

@@ -175,7 +175,7 @@ export class TrainerRig {
   async startTrainer(
     instance = 'one',
     environment: Readonly<Record<string, string>> = {},
-    overrides: Pick<TrainerOverrides, 'clock' | 'rememberedMax' | 'effects' | 'progress'> = {},
+    overrides: Pick<TrainerOverrides, 'clock' | 'logger' | 'rememberedMax' | 'effects' | 'progress'> = {},
   ): Promise<Trainer> {
     const { url, user, password } = this.nats.credentials('trainer');
     const given = { ...this.environment, ...environment };
