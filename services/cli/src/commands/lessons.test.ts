@@ -168,3 +168,12 @@ describe('lessons show', () => {
     expect(stdout).toMatch(/Its turns are in the log, which cannot be read from here: \S/);
   });
 });
+
+it.each([
+  ['as many as are held', 64, true],
+  ['one fewer', 63, false],
+])('the list says that a new lesson pushes out the oldest where a person has %s', async (_, count, says) => {
+  given = { data: Array.from({ length: count }, (_, n) => ({ ...lesson, id: `lesson_${String(n)}` })) };
+  const { stdout } = await printCommand(at, ['lessons']);
+  expect(stdout.includes('takes the place of the oldest')).toBe(says);
+});

@@ -1,6 +1,6 @@
 // `lessons`: what is being learned of a person's wishes, and their word on it. It asks the endpoint as any client does, so a key sees and
 // changes what is its own: a person's lessons, or its whole tenant's where it speaks for all of it.
-import { asBacktalkError, FactReader } from '@backtalk/kit';
+import { asBacktalkError, FactReader, personLessonsMax } from '@backtalk/kit';
 import type { BatchClosed, WeightsTrained } from '@backtalk/proto/facts';
 import { z } from 'zod';
 import { withBroker } from '../connection.js';
@@ -110,6 +110,15 @@ export async function listLessons(context: CommandContext, { user }: LessonFlags
   const seen = meanings.filter(([state]) => data.some((lesson) => stateOf(lesson).includes(state)));
   output.line('');
   for (const [state, meaning] of seen) output.line(`${state}: ${meaning}`);
+  if (isFull(data)) output.line(fullWords);
+}
+
+const fullWords = `${String(personLessonsMax)} lessons of one person are in force, the most that are held: a new one that is heard takes the place of the oldest; retire what is not needed.`;
+
+function isFull(lessons: readonly Lesson[]): boolean {
+  const inForce = lessons.filter(({ state }) => ['active', 'learned'].includes(state));
+  const sameAs = (one: Lesson) => inForce.filter(({ scope, user }) => scope === one.scope && user === one.user);
+  return inForce.some((one) => sameAs(one).length >= personLessonsMax);
 }
 
 export async function showLesson(context: CommandContext, id: string, { user }: LessonFlags): Promise<void> {
