@@ -27,7 +27,6 @@ it('a key that is added while another command changes the file waits for it, and
   const connection = { data: folder.path } as Connection;
   writeFileSync(beside, '');
   const added = withKeyStore(connection, (store) => store.put('cd34', grant));
-  await new Promise((resolve) => setTimeout(resolve, 50));
   writeFileSync(file, JSON.stringify({ keys: [{ sha256: 'ab12', ...grant }] }));
   rmSync(beside);
   await added;
