@@ -11,6 +11,12 @@ export function say(line) {
 /** Steps that run now, side by side: what each is called, with its time so far. */
 const running = new Set();
 
+/** Without a terminal's width: a log is read in lines of about so many characters. */
+const columnsOfLog = 100;
+/** npm says what it fetches by its address, pip what it wants by the file that asks for it. */
+const fetched = /^npm http \w+ \w+ \d+ \w+:\/\/[^/]+\/(\S+).*$/;
+const asked = / \(from .*\)$/;
+
 /** A running step: `progress(text)` updates its line, `done()` and `failed()` end it. */
 export function beginStep(label) {
   const startedAt = Date.now();
@@ -18,7 +24,7 @@ export function beginStep(label) {
   let saidAt = Date.now();
   const seconds = () => `${String(Math.round((Date.now() - startedAt) / 1000))} s`;
   const draw = () => {
-    const width = process.stderr.columns ?? 100;
+    const width = process.stderr.columns ?? columnsOfLog;
     const line = `  … ${[...running].map((named) => named()).join(', ')} ${text}`;
     process.stderr.write(`\r\u001b[2K${line.slice(0, width - 1)}`);
   };
@@ -28,7 +34,7 @@ export function beginStep(label) {
     if (interactive) draw();
     else if (Date.now() - saidAt >= quietIntervalMs) {
       saidAt = Date.now();
-      say(`  … ${named()} ${text}`);
+      say(`  … ${named()} ${text}`.slice(0, columnsOfLog));
     }
   }, 250);
   timer.unref();
@@ -40,7 +46,7 @@ export function beginStep(label) {
   };
   return {
     progress(next) {
-      text = next.trim().replace(/\s+/g, ' ');
+      text = next.trim().replace(/\s+/g, ' ').replace(fetched, '$1').replace(asked, '');
       if (interactive) draw();
     },
     done: () => end('✓'),
