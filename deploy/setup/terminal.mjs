@@ -14,7 +14,7 @@ const running = new Set();
 /** Without a terminal's width: a log is read in lines of about so many characters. */
 const columnsOfLog = 100;
 /** npm says what it fetches by its address, pip what it wants by the file that asks for it. */
-const fetched = /^npm http \w+ \w+ \d+ \w+:\/\/[^/]+\/(\S+).*$/;
+const fetched = /^npm http \w+ \w+ \d+ \w+:\/\/[^/]+\/(\S+)(?: .*)?$/;
 const asked = / \(from .*\)$/;
 
 /** A running step: `progress(text)` updates its line, `done()` and `failed()` end it. */
